@@ -64,7 +64,6 @@ export class InvalidApiKey extends Error {
   /** @param problems phrases such as "label must be …" */
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
-    this.name = 'InvalidApiKey';
   }
 }
 
@@ -105,7 +104,7 @@ const RULES = {
 /** @throws {InvalidApiKey} naming every rule that the draft breaks */
 export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   const isFuture = (value: unknown) => isInstant(value) && value > now;
-  const problems = brokenRules(draft, {
+  const problems = apiKeyProblems(draft, {
     label: RULES.label,
     scopes: RULES.scopes,
     expiresAt: [optional(isFuture), 'must be in the future'],
@@ -125,11 +124,10 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
 }
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
-export function apiKeyProblems(fields: Partial<Record<keyof ApiKey, unknown>>): readonly string[] {
-  return brokenRules(fields, RULES);
-}
-
-function brokenRules(fields: Partial<Record<keyof ApiKey, unknown>>, rules: Rules): readonly string[] {
+export function apiKeyProblems(
+  fields: Partial<Record<keyof ApiKey, unknown>>,
+  rules: Rules = RULES,
+): readonly string[] {
   return Object.entries(rules)
     .filter(([field, [isObeyed]]) => !isObeyed(fields[field as keyof ApiKey]))
     .map(([field, [, must]]) => `${field} ${must}`);

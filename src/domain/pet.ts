@@ -65,7 +65,6 @@ export class InvalidPet extends Error {
   /** @param problems phrases such as "name must not be empty" */
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
-    this.name = 'InvalidPet';
   }
 }
 

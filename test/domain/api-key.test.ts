@@ -139,7 +139,6 @@ describe('a draft that breaks the rules', () => {
     const rateLimit = { requests: 0, seconds: 0 };
     expect(() => newApiKey({ label: '', scopes: [], expiresAt: NOW, rateLimit }, NOW)).toThrow(
       expect.objectContaining({
-        name: 'InvalidApiKey',
         kind: 'invalid-api-key',
         message: `label ${LABEL}; scopes ${SCOPE}; expiresAt ${EXPIRY}; rateLimit ${LIMIT}`,
       }),

@@ -1,3 +1,7 @@
+import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
+import { memoryStorage } from '../../src/adapters/memory/storage.ts';
+import type { ServiceStorage } from '../../src/application/storage-kind.ts';
+
 /** What a metrics page says: the value of each series, by its name and labels as they are in the text. */
 export type Series = ReadonlyMap<string, number>;
 
@@ -17,6 +21,13 @@ export function seriesOf(text: string): Series {
 
 /** What `createMetrics` takes, where it does not matter. */
 export const BUILD = { version: '1.2.3', commit: '0123456789ab' } as const;
+
+/** A storage in memory to measure, with other parts in place of its own. */
+export async function aStorage(parts: Partial<ServiceStorage> = {}): Promise<Required<ServiceStorage>> {
+  const options = { for: 'service', autoMigrate: true, log: { warn() {} } } as const;
+  const storage = await memoryStorage.open('memory:', options);
+  return { limiter: new InMemoryRateLimiter(), ...storage, ...parts };
+}
 
 /** Reads the metrics of a service, without any check. */
 export async function scrape(metricsUrl: string | undefined): Promise<Series> {

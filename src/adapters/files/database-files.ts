@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  realpathSync,
-  statSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 
@@ -46,13 +37,13 @@ export function refuseNameBesideDatabase(file: string): void {
 export function refuseDatabaseFile(file: string): void {
   refuseNameBesideDatabase(file);
   // Opening a pipe would wait for its other end.
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`${file} is not a regular file`);
   }
   const head = headOf(file);
   const isDatabase =
     MAGICS.some((magic) => head.subarray(0, magic.length).equals(magic)) ||
-    ['-wal', '-shm', '-journal'].some((suffix) => existsSync(file + suffix));
+    ['-wal', '-shm', '-journal'].some((suffix) => fs.existsSync(file + suffix));
   if (isDatabase) throw new StorageSetupError(`${file} belongs to a SQLite database; choose another FILE`);
 }
 
@@ -64,13 +55,13 @@ export function fileFormatOf(file: string): number | undefined {
 /** The first bytes of a file, and zeros where there are none. See `sync` for when it may be opened. */
 function headOf(file: string): Buffer {
   const head = Buffer.alloc(20);
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return head;
-  const fd = openSync(file, 'r');
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return head;
+  const fd = fs.openSync(file, 'r');
   try {
-    readSync(fd, head);
+    fs.readSync(fd, head);
     return head;
   } finally {
-    closeSync(fd);
+    fs.closeSync(fd);
   }
 }
 
@@ -81,10 +72,10 @@ function headOf(file: string): Buffer {
  */
 export function resolveLinks(path: string): string {
   // Unlike existsSync, it throws at a link that leads to itself.
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return realpathSync(path);
+  if (fs.statSync(path, { throwIfNoEntry: false }) !== undefined) return fs.realpathSync(path);
   const directory = dirname(resolve(path));
-  if (statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);
-  const real = join(realpathSync(directory), basename(path));
-  const isLink = lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return isLink ? resolveLinks(resolve(dirname(real), readlinkSync(real))) : real;
+  if (fs.statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);
+  const real = join(fs.realpathSync(directory), basename(path));
+  const isLink = fs.lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? resolveLinks(resolve(dirname(real), fs.readlinkSync(real))) : real;
 }

@@ -12,7 +12,7 @@ import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/
 import { reportHttp, requireTls } from './middleware/strict-transport.ts';
 import { koaListener } from './middleware/write-answer.ts';
 import type { OperationDependencies } from './operations/operation.ts';
-import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
+import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
 import type { RequestLog } from './contract/request-log.ts';
 
@@ -45,7 +45,9 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const urls = { baseUrl: base, basePath: pathOf(publicUrl) };
   const authenticated = authenticate(tokens);
   const router = new Router<State>(CANONICAL);
-  addOperations(router, { ...dependencies, ...urls, authenticate: authenticated });
+  for (const { method, route, answer } of OPERATIONS) {
+    router[method](route, answer({ ...dependencies, ...urls, authenticate: authenticated }));
+  }
   addPublicRoutes(router, { ...dependencies, ...urls });
 
   const hasCors = corsOrigins.length > 0;

@@ -1,13 +1,10 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { around } from '../../application/around.ts';
-import type { PetRepository } from '../../application/ports/pet-repository.ts';
-import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';
+import type { ServiceStorage } from '../../application/storage-kind.ts';
 import { countDecisions, countVerifications, exposeState } from './port-metrics.ts';
-import { type MeasuredApi, RequestMetrics } from './request-metrics.ts';
+import { type MeasuredApi, requestMetrics } from './request-metrics.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
-import { StorageMetrics } from './storage-metrics.ts';
+import { storageMetrics } from './storage-metrics.ts';
 
 type Build = { readonly version: string; readonly commit: string };
 
@@ -22,27 +19,6 @@ export type Metrics = ReturnType<typeof createMetrics>;
  */
 export function createMetrics(api: MeasuredApi, build: Build) {
   const registry = new Registry();
-  exposeBuild(registry, build);
-  const requests = new RequestMetrics(registry, api);
-  const storage = new StorageMetrics(registry);
-  const measure = (operation: string) => storage.measure(operation);
-  collectDefaultMetrics({ register: registry });
-  return {
-    ...countVerifications(registry),
-    requests,
-    /** For the storage, when it is opened. */
-    meter: storage as StorageMeter,
-    pets: (pets: PetRepository) => around(pets, STORAGE_OPERATIONS.pets, measure),
-    keys: (keys: ApiKeyRepository) => around(keys, STORAGE_OPERATIONS.keys, measure),
-    limiter: (limiter: RateLimiter) =>
-      countDecisions(around(limiter, STORAGE_OPERATIONS.limiter, measure), registry),
-    probe: (probe: StorageProbe) => exposeState(around(probe, STORAGE_OPERATIONS.probe, measure), registry),
-    /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
-    text: () => registry.metrics(),
-  };
-}
-
-function exposeBuild(registry: Registry, build: Build): void {
   const gauge = new Gauge({
     name: 'petstore_build_info',
     help: 'Always 1. The labels say which build runs.',
@@ -50,4 +26,21 @@ function exposeBuild(registry: Registry, build: Build): void {
     registers: [registry],
   });
   gauge.set(build, 1);
+  const { meter, measure } = storageMetrics(registry);
+  collectDefaultMetrics({ register: registry });
+  return {
+    ...countVerifications(registry),
+    requests: requestMetrics(registry, api),
+    /** For the storage, when it is opened. */
+    meter,
+    storage: (storage: Required<ServiceStorage>): Required<ServiceStorage> => ({
+      pets: around(storage.pets, STORAGE_OPERATIONS.pets, measure),
+      keys: around(storage.keys, STORAGE_OPERATIONS.keys, measure),
+      limiter: countDecisions(around(storage.limiter, STORAGE_OPERATIONS.limiter, measure), registry),
+      probe: exposeState(around(storage.probe, STORAGE_OPERATIONS.probe, measure), registry),
+      close: () => storage.close(),
+    }),
+    /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
+    text: () => registry.metrics(),
+  };
 }

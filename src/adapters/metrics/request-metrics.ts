@@ -38,80 +38,61 @@ const OTHER = 'OTHER';
 const NONE = 'none';
 
 /** Counts requests and takes their time. What clients send never becomes a label. */
-export class RequestMetrics {
-  readonly #durations: ReturnType<typeof exposeHistogram>;
-  readonly #deprecatedRoute: string;
+export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
+  let inFlight = 0;
+  const answers = new Map([...statuses.map(String), OTHER].map((status) => [status, 0]));
+  const deprecatedCalls = new Map<string, number>();
   /** By the labels. */
-  readonly #observers = new Map<string, (value: number) => void>();
-  readonly #unparsed: Counter;
-  readonly #deprecatedCalls = new Map<string, number>();
-  /** By the status. */
-  readonly #answers: Map<string, number>;
-  #inFlight = 0;
-
-  constructor(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
-    this.#deprecatedRoute = deprecatedRoute;
-    this.#answers = new Map([...statuses.map(String), OTHER].map((status) => [status, 0]));
-    this.#durations = exposeHistogram(
-      registry,
-      'http_request_duration_seconds',
-      'From the parsed headers of a request to the last byte of its answer.',
-      DURATION_BUCKETS,
-    );
-    this.#unparsed = new Counter({
-      name: 'http_unparsed_requests_total',
-      help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
-      registers: [registry],
-    });
-    exposeFigure(registry, {
-      name: 'http_requests_in_flight',
-      help: 'Requests without a complete answer.',
-      read: () => this.#inFlight,
-    });
-    exposeCounts(registry, {
-      name: 'petstore_deprecated_calls_total',
-      help: 'Calls of a deprecated operation by the id of the API key.',
-      label: 'key_id',
-      read: () => this.#deprecatedCalls,
-    });
-    exposeCounts(registry, {
-      name: 'http_responses_total',
-      help: 'Answers by their status.',
-      label: 'status',
-      read: () => this.#answers,
-    });
-  }
-
-  /** Call it when the application gets a request. */
-  began(): void {
-    this.#inFlight++;
-  }
-
-  /** Call it once for each request: after {@link began}, or with a request that the application did not see. */
-  answered({ method, route, status, durationMs, keyId }: AnsweredRequest): void {
-    if (status !== undefined) this.#countAnswer(String(status));
-    if (durationMs === undefined) return this.#unparsed.inc();
-    this.#inFlight--;
-    const name = method !== undefined && METHODS.has(method) ? method : OTHER;
-    const statusClass = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
-    this.#observerOf(name, route ?? NONE, statusClass)(durationMs / 1_000);
-    if (route === this.#deprecatedRoute && keyId !== undefined) this.#countDeprecated(keyId);
-  }
-
-  #observerOf(method: string, route: string, status_class: string) {
-    return this.#observers.getOrInsertComputed(`${method} ${status_class} ${route}`, () =>
-      this.#durations({ method, route, status_class }),
-    );
-  }
-
-  #countAnswer(status: string): void {
-    const name = this.#answers.has(status) ? status : OTHER;
-    this.#answers.set(name, this.#answers.get(name)! + 1);
-  }
-
-  #countDeprecated(keyId: string): void {
-    const calls = this.#deprecatedCalls;
-    const name = calls.has(keyId) || calls.size < MAX_KEYS ? keyId : OTHER;
-    calls.set(name, (calls.get(name) ?? 0) + 1);
-  }
+  const observers = new Map<string, (value: number) => void>();
+  const durations = exposeHistogram(
+    registry,
+    'http_request_duration_seconds',
+    'From the parsed headers of a request to the last byte of its answer.',
+    DURATION_BUCKETS,
+  );
+  const unparsed = new Counter({
+    name: 'http_unparsed_requests_total',
+    help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
+    registers: [registry],
+  });
+  exposeFigure(registry, {
+    name: 'http_requests_in_flight',
+    help: 'Requests without a complete answer.',
+    read: () => inFlight,
+  });
+  exposeCounts(registry, {
+    name: 'petstore_deprecated_calls_total',
+    help: 'Calls of a deprecated operation by the id of the API key.',
+    label: 'key_id',
+    read: () => deprecatedCalls,
+  });
+  exposeCounts(registry, {
+    name: 'http_responses_total',
+    help: 'Answers by their status.',
+    label: 'status',
+    read: () => answers,
+  });
+  /** Counts one more under this name, or under `OTHER` if it has no count and may not get one. */
+  const count = (counts: Map<string, number>, name: string, mayAdd = false) => {
+    const counted = counts.has(name) || mayAdd ? name : OTHER;
+    counts.set(counted, (counts.get(counted) ?? 0) + 1);
+  };
+  return {
+    /** Call it when the application gets a request. */
+    began: () => void inFlight++,
+    /** Call it once for each request: after `began`, or with a request that the application did not see. */
+    answered({ method, route = NONE, status, durationMs, keyId }: AnsweredRequest): void {
+      if (status !== undefined) count(answers, String(status));
+      if (durationMs === undefined) return unparsed.inc();
+      inFlight--;
+      const name = method !== undefined && METHODS.has(method) ? method : OTHER;
+      const status_class = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
+      const observe = observers.getOrInsertComputed(`${name} ${status_class} ${route}`, () =>
+        durations({ method: name, route, status_class }),
+      );
+      observe(durationMs / 1_000);
+      if (route !== deprecatedRoute || keyId === undefined) return;
+      count(deprecatedCalls, keyId, deprecatedCalls.size < MAX_KEYS);
+    },
+  };
 }

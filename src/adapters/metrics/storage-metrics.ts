@@ -38,55 +38,55 @@ const CHANGES = {
 /** Inserts that share a commit: powers of two up to the largest batch. */
 const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Measures what a storage does: its operations from outside, and what it reports about itself. */
-export class StorageMetrics implements StorageMeter {
-  readonly insertsCommitted: StorageMeter['insertsCommitted'];
-  readonly #durations: ReturnType<typeof exposeHistogram>;
-  readonly #failures: Counter;
-  readonly #refusals: Counter;
+/**
+ * Measures what a storage does: its operations from outside, and what it reports about itself.
+ *
+ * @returns `meter`, which takes the reports of the storage, and `measure`. That makes a function that runs an operation
+ *   and takes its time. It settles as the operation does. It is not async: that would cost one more promise. Call
+ *   `measure` once for each operation: it adds the series of the operation, with failures at 0, because a counter that
+ *   begins at 1 has no increase
+ */
+export function storageMetrics(registry: Registry) {
+  const registers = [registry];
+  const durations = exposeHistogram(
+    registry,
+    'petstore_storage_operation_duration_seconds',
+    'How long operations of the storage took, the failed ones included.',
+    DURATION_BUCKETS,
+  );
+  const failures = new Counter({
+    name: 'petstore_storage_failures_total',
+    help: 'Operations of the storage that failed.',
+    labelNames: ['operation', 'kind'],
+    registers,
+  });
+  const commits = exposeHistogram(
+    registry,
+    'petstore_storage_commit_inserts',
+    'How many inserts shared a commit.',
+    COMMIT_BUCKETS,
+  );
   /** The values of `CONNECTION_FIGURES`. */
-  readonly #connections = [0, 0, 0];
-
-  constructor(registry: Registry) {
-    const registers = [registry];
-    this.#durations = exposeHistogram(
-      registry,
-      'petstore_storage_operation_duration_seconds',
-      'How long operations of the storage took, the failed ones included.',
-      DURATION_BUCKETS,
-    );
-    const commits = exposeHistogram(
-      registry,
-      'petstore_storage_commit_inserts',
-      'How many inserts shared a commit.',
-      COMMIT_BUCKETS,
-    );
-    this.insertsCommitted = commits({});
-    this.#failures = new Counter({
-      name: 'petstore_storage_failures_total',
-      help: 'Operations of the storage that failed.',
-      labelNames: ['operation', 'kind'],
-      registers,
-    });
-    for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
-      exposeFigure(registry, { name, help, read: () => this.#connections[index]! });
-    }
-    this.#refusals = new Counter({
-      name: 'petstore_storage_connection_refusals_total',
-      help: 'Calls that got no connection to the storage.',
-      registers,
-    });
+  const connections = [0, 0, 0];
+  for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
+    exposeFigure(registry, { name, help, read: () => connections[index]! });
   }
-
-  /**
-   * Makes a function that runs an operation and takes its time. It settles as the operation does. It is not async: that
-   * would cost one more promise. Call it once for each operation: it adds the series of the operation, with failures at
-   * 0, because a counter that begins at 1 has no increase.
-   */
-  measure(operation: string): <T>(run: () => Promise<T>) => Promise<T> {
-    const observe = this.#durations({ operation });
-    for (const kind of FAILURES) this.#failures.inc({ operation, kind }, 0);
-    return (run) => {
+  const refusals = new Counter({
+    name: 'petstore_storage_connection_refusals_total',
+    help: 'Calls that got no connection to the storage.',
+    registers,
+  });
+  const meter: StorageMeter = {
+    insertsCommitted: commits({}),
+    connection(event) {
+      for (const [index, change] of CHANGES[event].entries()) connections[index]! += change;
+      if (event === 'refused') refusals.inc();
+    },
+  };
+  const measure = (operation: string) => {
+    const observe = durations({ operation });
+    for (const kind of FAILURES) failures.inc({ operation, kind }, 0);
+    return <T>(run: () => Promise<T>): Promise<T> => {
       const startedMs = performance.now();
       const end = () => observe((performance.now() - startedMs) / 1_000);
       return run().then(
@@ -97,17 +97,13 @@ export class StorageMetrics implements StorageMeter {
         (error: unknown) => {
           end();
           const kind = failureKind(error);
-          if (kind !== undefined) this.#failures.inc({ operation, kind });
+          if (kind !== undefined) failures.inc({ operation, kind });
           throw error;
         },
       );
     };
-  }
-
-  connection(event: ConnectionEvent): void {
-    for (const [index, change] of CHANGES[event].entries()) this.#connections[index]! += change;
-    if (event === 'refused') this.#refusals.inc();
-  }
+  };
+  return { meter, measure };
 }
 
 /** `undefined`: the storage has done its part, and its answer is no. */

@@ -24,19 +24,18 @@ export function compressionOf(path: string): Compression | undefined {
   return BY_ENDING.get(extname(path));
 }
 
-/** A compressed file cannot be read. The message completes a sentence that begins with its name. */
-export class Undecompressible extends Error {}
-
 /**
  * Inflates a file.
  *
  * @param sizeBytes of the blocks together
- * @throws {Undecompressible} when the file is damaged, incomplete, or of another format
+ * @param refusal makes the error to throw when the file is damaged, incomplete, or of another format, from a phrase that
+ *   completes a sentence that begins with its name
  */
 export async function* decompressed(
   blocks: AsyncIterable<Buffer>,
   sizeBytes: number,
   { name, decompress }: Compression,
+  refusal: (problem: string) => Error,
 ): AsyncGenerator<Buffer> {
   const output = decompress();
   // An error of either side also ends the loop below.
@@ -45,10 +44,10 @@ export async function* decompressed(
     for await (const block of output) yield block as Buffer;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_)/.test(String(error.code)))) throw error;
-    throw new Undecompressible(`is not a complete ${name} file: ${error.message}`);
+    throw refusal(`is not a complete ${name} file: ${error.message}`);
   }
   // Node ignores what follows the compressed data and is no such data itself.
   if (output.bytesWritten !== sizeBytes) {
-    throw new Undecompressible(`has something else behind its ${name} data`);
+    throw refusal(`has something else behind its ${name} data`);
   }
 }

@@ -9,15 +9,12 @@ import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../applicati
 import { importedIdProblem } from '../../domain/pet.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
-import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
+import { type Compression, compressionOf, decompressed } from './compression.ts';
 import { blocksOf, linesOf } from './lines.ts';
 import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
-
-/** What Windows writes at the start of a text. */
-const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** Strict. A byte order mark is kept, so a later line that starts with one is not JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -30,7 +27,6 @@ class PetFileError extends Error {
   /** @param line from 1, or `undefined` for a problem of the whole file */
   constructor(path: string, line: number | undefined, problem: string) {
     super(line === undefined ? `${path} ${problem}` : `${path}:${line}: ${problem}`);
-    this.name = 'PetFileError';
   }
 }
 
@@ -134,39 +130,36 @@ export class PetFile implements PetSource {
   async *#pets(): AsyncGenerator<readonly ArchivedPet[]> {
     let line = 0;
     let lastId = 0n;
-    try {
-      for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
-        const pets: ArchivedPet[] = [];
-        for (const bytes of lines) {
-          line++;
-          if (bytes.length > MAX_LINE_BYTES) {
-            const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
-            throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
-          }
-          const text = this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line);
-          if (text.trim() === '') continue;
-          const pet = parsePetLine(text);
-          if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
-          const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
-          if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
-          lastId = pet.id;
-          pets.push(pet);
+    for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
+      const pets: ArchivedPet[] = [];
+      for (const bytes of lines) {
+        line++;
+        if (bytes.length > MAX_LINE_BYTES) {
+          const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
+          throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
         }
-        yield pets;
+        const decoded = this.#decode(bytes, line);
+        // Windows writes a byte order mark at the start of a text.
+        const text = line === 1 ? decoded.replace(/^\ufeff/, '') : decoded;
+        if (text.trim() === '') continue;
+        const pet = parsePetLine(text);
+        if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
+        const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
+        if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
+        lastId = pet.id;
+        pets.push(pet);
       }
-      const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-      if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
-    } catch (error) {
-      if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
-      throw error;
+      yield pets;
     }
+    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
+    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
   #blocks(): AsyncGenerator<Buffer> {
     const blocks = blocksOf(this.#file, this.#sizeBytes);
-    return this.#compression === undefined
-      ? blocks
-      : decompressed(blocks, this.#sizeBytes, this.#compression);
+    if (this.#compression === undefined) return blocks;
+    const refusal = (problem: string) => new PetFileError(this.#path, undefined, problem);
+    return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
   }
 
   #decode(bytes: Buffer, line: number): string {
@@ -177,11 +170,6 @@ export class PetFile implements PetSource {
       throw new PetFileError(this.#path, line, 'is not UTF-8');
     }
   }
-}
-
-function withoutByteOrderMark(bytes: Buffer): Buffer {
-  const { length } = BYTE_ORDER_MARK;
-  return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
 function misplaced(id: bigint, last: bigint): string {

@@ -1,17 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import {
-  type Attributes,
-  type Context,
-  context,
-  defaultTextMapGetter,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  type TextMapPropagator,
-  trace,
-  type Tracer,
-} from '@opentelemetry/api';
+import * as api from '@opentelemetry/api';
 
 /** What is known about a request when it has been answered. */
 export type RequestOutcome = {
@@ -27,59 +15,55 @@ export type RequestOutcome = {
 /** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'];
 
+/** Begins and ends the spans of requests. */
+export type RequestSpans = ReturnType<typeof requestSpans>;
+
 /**
  * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
  *
  * They contain no query, no header of the client, and no address of a client.
+ *
+ * @param propagator reads the caller's span from the headers. `undefined`: every request begins a trace
  */
-export class RequestSpans {
-  readonly #tracer: Tracer;
-  readonly #propagator: TextMapPropagator | undefined;
-  readonly #contexts = new WeakMap<object, Context>();
-
-  /** @param propagator reads the caller's span from the headers. `undefined`: every request begins a trace */
-  constructor(tracer: Tracer, propagator: TextMapPropagator | undefined) {
-    this.#tracer = tracer;
-    this.#propagator = propagator;
-  }
-
-  /**
-   * Begins a span for each request, and handles the request in it.
-   *
-   * @param baseUrl the base of the absolute URLs in an answer
-   */
-  trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
-    return (request, response) => {
-      // Not the active context: on a connection that pipelines, it is that of the request before.
-      const caller = this.#propagator?.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
-      const parent = caller ?? ROOT_CONTEXT;
-      const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
-      const span = this.#tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, parent);
-      const own = trace.setSpan(parent, span);
-      this.#contexts.set(request, own);
-      context.with(own, () => handle(request, response));
-    };
-  }
-
+export function requestSpans(tracer: api.Tracer, propagator: api.TextMapPropagator | undefined) {
+  const contexts = new WeakMap<object, api.Context>();
   /** The context of a request, or the root if the request has none. */
-  contextOf(request: object | undefined): Context {
-    return (request && this.#contexts.get(request)) ?? ROOT_CONTEXT;
-  }
-
-  /** Ends the span of a request, if it has one. */
-  end(request: IncomingMessage | undefined, outcome: RequestOutcome): void {
-    const span = trace.getSpan(this.contextOf(request));
-    if (request === undefined || span === undefined) return;
-    describeOutcome(span, request, outcome);
-    span.end();
-  }
+  const contextOf = (request: object | undefined) => (request && contexts.get(request)) ?? api.ROOT_CONTEXT;
+  return {
+    /**
+     * Begins a span for each request, and handles the request in it.
+     *
+     * @param baseUrl the base of the absolute URLs in an answer
+     */
+    trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
+      return (request, response) => {
+        // Not the active context: on a connection that pipelines, it is that of the request before.
+        const caller = propagator?.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
+        const parent = caller ?? api.ROOT_CONTEXT;
+        const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
+        const options = { kind: api.SpanKind.SERVER, attributes };
+        const span = tracer.startSpan(nameOf(request), options, parent);
+        const own = api.trace.setSpan(parent, span);
+        contexts.set(request, own);
+        api.context.with(own, () => handle(request, response));
+      };
+    },
+    contextOf,
+    /** Ends the span of a request, if it has one. */
+    end(request: IncomingMessage | undefined, outcome: RequestOutcome): void {
+      const span = api.trace.getSpan(contextOf(request));
+      if (request === undefined || span === undefined) return;
+      describeOutcome(span, request, outcome);
+      span.end();
+    },
+  };
 }
 
 function nameOf({ method = '' }: IncomingMessage): string {
   return METHODS.includes(method) ? method : 'HTTP';
 }
 
-function requestAttributes(request: IncomingMessage): Attributes {
+function requestAttributes(request: IncomingMessage): api.Attributes {
   const { method = '', url = '', httpVersion } = request;
   const isKnown = METHODS.includes(method);
   return {
@@ -92,7 +76,7 @@ function requestAttributes(request: IncomingMessage): Attributes {
 }
 
 /** The base may come from a request that has not been checked. */
-function baseAttributes(url: string): Attributes {
+function baseAttributes(url: string): api.Attributes {
   const base = URL.parse(url);
   if (base === null) return {};
   const { protocol, hostname, port } = base;
@@ -104,7 +88,7 @@ function baseAttributes(url: string): Attributes {
   };
 }
 
-function describeOutcome(span: Span, request: IncomingMessage, outcome: RequestOutcome): void {
+function describeOutcome(span: api.Span, request: IncomingMessage, outcome: RequestOutcome): void {
   const { requestId, route, status, keyId } = outcome;
   if (route !== undefined) {
     span.updateName(`${nameOf(request)} ${route}`);
@@ -117,5 +101,5 @@ function describeOutcome(span: Span, request: IncomingMessage, outcome: RequestO
   span.setAttribute('http.response.status_code', status);
   if (status < 500) return;
   span.setAttribute('error.type', String(status));
-  span.setStatus({ code: SpanStatusCode.ERROR });
+  span.setStatus({ code: api.SpanStatusCode.ERROR });
 }

@@ -1,11 +1,4 @@
-import {
-  type Span,
-  SpanKind,
-  type SpanOptions,
-  SpanStatusCode,
-  trace,
-  type Tracer,
-} from '@opentelemetry/api';
+import * as api from '@opentelemetry/api';
 import { faultOf } from '../../application/fault.ts';
 import { around } from '../../application/around.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
@@ -19,7 +12,7 @@ export type UseCase<Input extends readonly unknown[], Output> = { execute(...inp
  *
  * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */
-export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: string): ServiceStorage {
+export function traceStorage(storage: ServiceStorage, tracer: api.Tracer, system: string): ServiceStorage {
   const callsOn = (collection?: string) => (_: unknown, operation: string) => {
     const name = collection === undefined ? operation : `${operation} ${collection}`;
     const attributes = {
@@ -27,7 +20,7 @@ export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: st
       'db.operation.name': operation,
       'db.collection.name': collection,
     };
-    return inSpan(tracer, name, { kind: SpanKind.CLIENT, attributes });
+    return inSpan(tracer, name, { kind: api.SpanKind.CLIENT, attributes });
   };
   const { pets, keys, probe, limiter } = storage;
   return {
@@ -43,7 +36,7 @@ export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: st
 
 /** The use case with a span for each call in a sampled request. Rejects as the use case does. */
 export function traceUseCase<Input extends readonly unknown[], Output>(
-  tracer: Tracer,
+  tracer: api.Tracer,
   name: string,
   useCase: UseCase<Input, Output>,
 ): UseCase<Input, Output> {
@@ -55,9 +48,9 @@ export function traceUseCase<Input extends readonly unknown[], Output>(
  * work. Outside of a request, and in a request that is not sampled, there is no span: it would cost CPU time and not be
  * sent.
  */
-function inSpan(tracer: Tracer, name: string, options: SpanOptions) {
+function inSpan(tracer: api.Tracer, name: string, options: api.SpanOptions) {
   return <T>(work: () => Promise<T>): Promise<T> => {
-    if (trace.getActiveSpan()?.isRecording() !== true) return work();
+    if (api.trace.getActiveSpan()?.isRecording() !== true) return work();
     return tracer.startActiveSpan(name, options, async (span) => {
       try {
         return await work();
@@ -72,10 +65,10 @@ function inSpan(tracer: Tracer, name: string, options: SpanOptions) {
 }
 
 /** The log has the stack, under the trace id. */
-function recordFailure(span: Span, error: unknown): void {
+function recordFailure(span: api.Span, error: unknown): void {
   if (faultOf(error) === 'client') return;
   const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: String(error) };
   const kind = error instanceof Error && 'kind' in error ? String(error.kind) : undefined;
   span.setAttribute('error.type', kind ?? name);
-  span.setStatus({ code: SpanStatusCode.ERROR, message });
+  span.setStatus({ code: api.SpanStatusCode.ERROR, message });
 }

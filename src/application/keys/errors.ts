@@ -11,7 +11,6 @@ export class ApiKeyNotFound extends Error {
 
   constructor(id: string) {
     super(`no key has the id ${id}`);
-    this.name = 'ApiKeyNotFound';
     this.id = id;
   }
 }
@@ -24,7 +23,6 @@ export class ApiKeyNotActive extends Error {
 
   constructor(id: string, state: 'expired' | 'revoked') {
     super(`the key ${id} is ${state} and cannot be rotated; create a new key`);
-    this.name = 'ApiKeyNotActive';
     this.id = id;
   }
 }
@@ -37,7 +35,6 @@ export class ApiKeyIdTaken extends Error {
 
   constructor(id: string) {
     super(`another key already has the id ${id}; it was not overwritten`);
-    this.name = 'ApiKeyIdTaken';
     this.id = id;
   }
 }

@@ -85,13 +85,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     if (key === undefined || !isSame) return this.#refuse('unknown');
     if (state !== 'active') return this.#refuse(state);
     const { label, scopes, rateLimit, originId, expiresAt } = key;
-    const caller = {
-      id,
-      label,
-      scopes,
-      ...(rateLimit !== undefined && { rateLimit }),
-      ...(originId !== undefined && { originId }),
-    };
+    const caller = { id, label, scopes, rateLimit, originId };
     this.#trust(token, { caller, expiresAt, untilMs });
     return caller;
   }

@@ -55,8 +55,9 @@ export class CheckStorage {
     let done = 0;
     for (let after = BEFORE_EVERY_ID; after < greatestId; ) {
       const { pets, damaged } = await readBatch(archive, after);
-      for (const pet of pets) {
-        if (!this.#isFingerprintRight(pet)) yield { about: `pet ${pet.id}`, problem: FINGERPRINT };
+      for (const { idempotency, ...pet } of pets) {
+        const isRight = idempotency === undefined || this.#fingerprintOf(pet) === idempotency.fingerprint;
+        if (!isRight) yield { about: `pet ${pet.id}`, problem: FINGERPRINT };
       }
       done += pets.length;
       const last = pets.at(-1)?.id ?? after;
@@ -71,11 +72,6 @@ export class CheckStorage {
     }
     if (done < total) yield { about: 'pets', problem: `${total} are counted, but only ${done} can be read` };
     return done;
-  }
-
-  #isFingerprintRight(pet: ArchivedPet): boolean {
-    const { idempotency } = pet;
-    return idempotency === undefined || this.#fingerprintOf(pet) === idempotency.fingerprint;
   }
 }
 

@@ -6,7 +6,6 @@ export class PetIdTaken extends Error {
 
   constructor(id: bigint) {
     super(`another pet already has the id ${id}; use an empty storage, or the API, which gives new ids`);
-    this.name = 'PetIdTaken';
     this.id = id;
   }
 }
@@ -20,7 +19,6 @@ export class IdempotencyKeyTaken extends Error {
 
   constructor(id: bigint) {
     super(`the pet with the id ${id} was not stored: another pet already has its idempotency key`);
-    this.name = 'IdempotencyKeyTaken';
     this.id = id;
   }
 }
@@ -36,6 +34,5 @@ export class CountsDiffer extends Error {
   ) {
     const cause = found < expected ? 'did something remove pets' : 'does another program write pets there';
     super(`the ${where} should have ${expected} pets, but it has ${found}: ${cause}? Run the command again`);
-    this.name = 'CountsDiffer';
   }
 }

@@ -8,7 +8,6 @@ export class TooFewPetIds extends Error {
 
   constructor() {
     super(`fewer than ${SKIPPED_PET_IDS} ids are left for new pets; none was skipped`);
-    this.name = 'TooFewPetIds';
   }
 }
 

@@ -1,4 +1,4 @@
-import type { InvalidPet, Pet } from '../../domain/pet.ts';
+import { type InvalidPet, PAGE_SIZE_MAX, PAGE_SIZE_MIN, type Pet } from '../../domain/pet.ts';
 
 /** Every known failure of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =
@@ -13,9 +13,8 @@ export class InvalidPageSize extends Error {
   readonly kind = 'invalid-page-size';
   readonly fault = 'client';
 
-  constructor(allowed: { readonly min: number; readonly max: number }) {
-    super(`limit must be an integer from ${allowed.min} to ${allowed.max}`);
-    this.name = 'InvalidPageSize';
+  constructor() {
+    super(`limit must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX}`);
   }
 }
 
@@ -26,7 +25,6 @@ export class PetNotFound extends Error {
 
   constructor(id: bigint) {
     super(`no pet has the id ${id}`);
-    this.name = 'PetNotFound';
     this.id = id;
   }
 }
@@ -38,7 +36,6 @@ export class PetIdsExhausted extends Error {
 
   constructor() {
     super('no pet id is left');
-    this.name = 'PetIdsExhausted';
   }
 }
 
@@ -49,7 +46,6 @@ export class IdempotencyKeyReused extends Error {
 
   constructor() {
     super('the idempotency key has been used for something else; use a new one');
-    this.name = 'IdempotencyKeyReused';
   }
 }
 
@@ -71,7 +67,6 @@ export class DamagedPet extends Error {
    */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
-    this.name = 'DamagedPet';
     this.id = id;
     this.problem = problem;
     this.#before = before;

@@ -44,7 +44,7 @@ export class ListPets {
    */
   async execute({ status, limit = PAGE_SIZE_DEFAULT, after }: PageRequest): Promise<PetPage> {
     if (!Number.isInteger(limit) || limit < PAGE_SIZE_MIN || limit > PAGE_SIZE_MAX) {
-      throw new InvalidPageSize({ min: PAGE_SIZE_MIN, max: PAGE_SIZE_MAX });
+      throw new InvalidPageSize();
     }
     let found: readonly Pet[];
     try {

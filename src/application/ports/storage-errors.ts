@@ -33,7 +33,6 @@ export class StorageSetupError extends Error {
 
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message.replaceAll(/\s+/g, ' '), options);
-    this.name = 'StorageSetupError';
   }
 }
 
@@ -50,7 +49,6 @@ export class DamagedApiKey extends Error {
   /** @param problem a phrase such as "label must be …" */
   constructor(id: string, problem: string) {
     super(`the API key ${id} is damaged in the storage: ${problem}`);
-    this.name = 'DamagedApiKey';
     this.id = id;
     this.problem = problem;
   }

@@ -5,12 +5,12 @@ export type Caller = {
   /** Identifies the API key among all keys of the service, for as long as the key lives. */
   readonly id: string;
   /** The id that its idempotency keys belong to, where that is another one: see `NewApiKey`. */
-  readonly originId?: string;
+  readonly originId?: string | undefined;
   /** A name for people. */
   readonly label: string;
   readonly scopes: readonly Scope[];
   /** Replaces the rate limit of the service for this caller. */
-  readonly rateLimit?: RateLimit;
+  readonly rateLimit?: RateLimit | undefined;
 };
 
 /** Why a token is not valid. Only for operators: to clients, all refusals look the same. */

@@ -39,14 +39,12 @@ export class OutputError extends Error {
 
   constructor(cause: Error) {
     super(`standard output cannot be written: ${cause.message}`, { cause });
-    this.name = 'OutputError';
     this.isReaderGone = 'code' in cause && cause.code === 'EPIPE';
   }
 }
 
 /** The command line is wrong. The message is one line. It repeats no value, because a value may be a secret. */
 export class UsageError extends Error {
-  override readonly name = 'UsageError';
   readonly fault = 'client';
 }
 
@@ -56,6 +54,5 @@ export class StorageUnsound extends Error {
 
   constructor(findings: number) {
     super(`the storage has ${countText(findings, 'problem')}; see docs/storage.md#check-a-storage`);
-    this.name = 'StorageUnsound';
   }
 }

@@ -9,7 +9,6 @@ export class Interrupted extends Error {
 
   constructor(signal: Signal) {
     super(`interrupted by ${signal}`);
-    this.name = 'Interrupted';
     this.signal = signal;
   }
 

@@ -3,8 +3,6 @@ import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
 import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
 import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
-import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
-import type { ServiceStorage } from '../../application/storage-kind.ts';
 import { readBuild } from '../config/build.ts';
 
 /** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
@@ -14,20 +12,6 @@ const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
 export async function loadMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
   return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild());
-}
-
-/** The storage with measures around the calls of its parts. */
-export function measuredStorage(
-  storage: ServiceStorage,
-  { pets, keys, limiter, probe }: Metrics,
-): ServiceStorage {
-  return {
-    pets: pets(storage.pets),
-    keys: keys(storage.keys),
-    probe: probe(storage.probe),
-    limiter: limiter(storage.limiter ?? new InMemoryRateLimiter()),
-    close: () => storage.close(),
-  };
 }
 
 /** Counts the answers that the log is told about. */

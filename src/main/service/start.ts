@@ -24,7 +24,7 @@ import { auditLog } from '../log/audit.ts';
 import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { listenAt, requireHost } from './address.ts';
-import { loadMetrics, measuredApp, measuredLog, measuredStorage } from './measure.ts';
+import { loadMetrics, measuredApp, measuredLog } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { type MadeKey, startKeys } from './start-keys.ts';
 
@@ -116,9 +116,10 @@ async function startOn(
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged }: StartOptions,
 ) {
   const root = compose(registerPets, registerKeys, registerHttp).register(NOW, { useValue: now });
-  const { pets, keys, probe, limiter } = metrics ? measuredStorage(storage, metrics) : storage;
+  const limited = { ...storage, limiter: storage.limiter ?? root.resolve(LIMITER) };
+  const { pets, keys, probe, limiter } = metrics?.storage(limited) ?? limited;
   root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
-  if (limiter !== undefined) root.register(LIMITER, { useValue: limiter });
+  root.register(LIMITER, { useValue: limiter });
   if (tracing !== undefined) root.register(TRACE, { useValue: tracing.useCase });
   const { known, made } = await startKeys(config, root.resolve(ListKeys), { now, log, isLogged });
   root.register(KNOWN_KEYS, { useValue: known });

@@ -4,26 +4,11 @@ import { context, diag, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import {
-  defaultResource,
-  detectResources,
-  resourceAttributesEnvDetector,
-  resourceFromAttributes,
-  serviceInstanceIdDetector,
-  serviceNameEnvDetector,
-} from '@opentelemetry/resources';
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  type Sampler,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace';
+import * as resources from '@opentelemetry/resources';
+import * as sdk from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
+import { requestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage, traceUseCase, type UseCase } from '../../adapters/tracing/trace-calls.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
@@ -39,13 +24,14 @@ const NAME = 'petstore';
 const LAST_SPANS_MS = 1_000;
 
 const SAMPLERS = {
-  always_on: () => new AlwaysOnSampler(),
-  always_off: () => new AlwaysOffSampler(),
-  traceidratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
-  parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
-  parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
-  parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-} satisfies Record<TracingConfig['sampler'], (ratio: number) => Sampler>;
+  always_on: () => new sdk.AlwaysOnSampler(),
+  always_off: () => new sdk.AlwaysOffSampler(),
+  traceidratio: (ratio) => new sdk.TraceIdRatioBasedSampler(ratio),
+  parentbased_always_on: () => new sdk.ParentBasedSampler({ root: new sdk.AlwaysOnSampler() }),
+  parentbased_always_off: () => new sdk.ParentBasedSampler({ root: new sdk.AlwaysOffSampler() }),
+  parentbased_traceidratio: (ratio) =>
+    new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) }),
+} satisfies Record<TracingConfig['sampler'], (ratio: number) => sdk.Sampler>;
 
 /** Adds spans to the parts of the service. */
 export type Tracing = ReturnType<typeof openTracing>;
@@ -65,15 +51,15 @@ export function openTracing(
   onSdkWarning(exports.onSdkWarning);
 
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  const provider = new TracerProvider({
+  const provider = new sdk.TracerProvider({
     resource,
     sampler: SAMPLERS[sampler](samplerRatio),
     spanLimits: { attributeValueLengthLimit: maxAttributeChars },
-    spanProcessors: [new BatchSpanProcessor({ exporter: exports.watched, ...batch })],
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: exports.watched, ...batch })],
   });
   const tracer = provider.getTracer(NAME, packageJson.version);
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
-  const requests = new RequestSpans(tracer, propagator);
+  const requests = requestSpans(tracer, propagator);
   return {
     storage: (storage: ServiceStorage) => traceStorage(storage, tracer, kind.system),
     useCase: <Input extends readonly unknown[], Output>(name: string, useCase: UseCase<Input, Output>) =>
@@ -100,8 +86,11 @@ function onSdkWarning(warn: (message: string) => void): void {
 
 /** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` replace the name and the version. */
 function resourceOf() {
+  const { serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector } = resources;
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
-  return defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': packageJson.version }))
-    .merge(detectResources({ detectors }));
+  const named = { 'service.name': NAME, 'service.version': packageJson.version };
+  return resources
+    .defaultResource()
+    .merge(resources.resourceFromAttributes(named))
+    .merge(resources.detectResources({ detectors }));
 }

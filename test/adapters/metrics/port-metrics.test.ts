@@ -5,11 +5,12 @@ import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.t
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { createMetrics } from '../../../src/adapters/metrics/create-metrics.ts';
 import { exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
+import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
+import { aStorage, BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
 
 const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
 
@@ -22,7 +23,7 @@ describe('a measured repository', () => {
   it('answers as the other one does, and counts each operation under its name', async () => {
     const metrics = createMetrics(API, BUILD);
     const other = new InMemoryApiKeyRepository();
-    const keys = metrics.keys(other);
+    const { keys } = metrics.storage(await aStorage({ keys: other }));
     const key = aKey();
     const at = key.createdAt;
     await keys.insert(key);
@@ -42,9 +43,9 @@ describe('a measured rate limiter', () => {
   it('counts its decisions', async () => {
     const metrics = createMetrics(API, BUILD);
     const memory = new InMemoryRateLimiter();
-    const limiter = metrics.limiter({
-      take: (keyId, limit) => (keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit)),
-    });
+    const take: RateLimiter['take'] = (keyId, limit) =>
+      keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit);
+    const { limiter } = metrics.storage(await aStorage({ limiter: { take } }));
     for (const remaining of [1, 0, 0, 0, 0]) {
       expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
     }

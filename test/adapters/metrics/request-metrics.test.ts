@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { type AnsweredRequest, RequestMetrics } from '../../../src/adapters/metrics/request-metrics.ts';
+import { type AnsweredRequest, requestMetrics } from '../../../src/adapters/metrics/request-metrics.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 const LIST: AnsweredRequest = {
@@ -13,7 +13,7 @@ const LIST: AnsweredRequest = {
 
 function measured() {
   const registry = new Registry();
-  const requests = new RequestMetrics(registry, {
+  const requests = requestMetrics(registry, {
     deprecatedRoute: '/v1/pets/:petId',
     statuses: [200, 404],
   });

@@ -1,23 +1,23 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
+import { storageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { DamagedApiKey, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 function measured() {
   const registry = new Registry();
-  return { storage: new StorageMetrics(registry), series: async () => seriesOf(await registry.metrics()) };
+  return { ...storageMetrics(registry), series: async () => seriesOf(await registry.metrics()) };
 }
 
 describe('an operation of a storage', () => {
   it('takes its time in seconds, and gives its result', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => void vi.useRealTimers());
-    const { storage, series } = measured();
+    const { measure, series } = measured();
     vi.advanceTimersByTime(60_000);
     const { promise, resolve } = Promise.withResolvers<string>();
-    const result = storage.measure('list_pets')(() => promise);
+    const result = measure('list_pets')(() => promise);
     expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});
     vi.advanceTimersByTime(250);
     resolve('pets');
@@ -40,8 +40,8 @@ describe('an operation of a storage', () => {
     ['bug', 'no error'],
     ['bug', undefined],
   ])('fails, and is counted as %s: %s', async (kind, error) => {
-    const { storage, series } = measured();
-    await expect(storage.measure('find_pet')(() => Promise.reject(error as Error))).rejects.toBe(error);
+    const { measure, series } = measured();
+    await expect(measure('find_pet')(() => Promise.reject(error as Error))).rejects.toBe(error);
     const values = await series();
     expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({
       [`petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`]: 1,
@@ -50,9 +50,9 @@ describe('an operation of a storage', () => {
   });
 
   it('does not fail when it says no', async () => {
-    const { storage, series } = measured();
+    const { measure, series } = measured();
     const refusal = new IdempotencyKeyReused();
-    await expect(storage.measure('insert_pet_once')(() => Promise.reject(refusal))).rejects.toBe(refusal);
+    await expect(measure('insert_pet_once')(() => Promise.reject(refusal))).rejects.toBe(refusal);
     const values = await series();
     expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({});
     // A counter that begins at 1 has no increase.
@@ -62,8 +62,8 @@ describe('an operation of a storage', () => {
 
 describe('a storage', () => {
   it('reports its commits', async () => {
-    const { storage, series } = measured();
-    storage.insertsCommitted(3);
+    const { meter, series } = measured();
+    meter.insertsCommitted(3);
     const values = await series();
     expect(values.get('petstore_storage_commit_inserts_sum')).toBe(3);
     expect(values.get('petstore_storage_commit_inserts_bucket{le="2"}')).toBe(0);
@@ -71,7 +71,7 @@ describe('a storage', () => {
   });
 
   it('reports its connections', async () => {
-    const { storage, series } = measured();
+    const { meter, series } = measured();
     const figures = async () => {
       const values = await series();
       return ['connections', 'connections_in_use', 'connection_waiters', 'connection_refusals_total'].map(
@@ -79,11 +79,11 @@ describe('a storage', () => {
       );
     };
     for (const event of ['requested', 'opened', 'taken', 'requested', 'requested'] as const) {
-      storage.connection(event);
+      meter.connection(event);
     }
     expect(await figures()).toStrictEqual([1, 1, 2, 0]);
     for (const event of ['refused', 'returned', 'taken', 'returned', 'closed'] as const) {
-      storage.connection(event);
+      meter.connection(event);
     }
     expect(await figures()).toStrictEqual([0, 0, 0, 1]);
   });

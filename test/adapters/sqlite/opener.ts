@@ -20,7 +20,8 @@ for (const purpose of PURPOSES) {
       const { close } = await sqliteStorage.open(url, purpose);
       await close();
     } catch (error) {
-      console.log(String(error));
+      const { constructor, message } = error as Error;
+      console.log(`${constructor.name}: ${message}`);
     }
   }
   process.chdir('..');

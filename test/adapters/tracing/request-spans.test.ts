@@ -5,7 +5,7 @@ import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+import { requestSpans } from '../../../src/adapters/tracing/request-spans.ts';
 
 beforeAll(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -32,7 +32,7 @@ type Sent = {
 async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.example', outcome = {} }: Sent) {
   const exporter = new InMemorySpanExporter();
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
-  const spans = new RequestSpans(provider.getTracer('test'), undefined);
+  const spans = requestSpans(provider.getTracer('test'), undefined);
   const handle = (request: IncomingMessage, response: { end: () => void }) => {
     spans.end(request, { ...OUTCOME, ...outcome });
     response.end();
@@ -138,7 +138,7 @@ it('another method is an attribute only', async () => {
 });
 
 it('a request without a span is left alone', () => {
-  const spans = new RequestSpans(new TracerProvider().getTracer('test'), undefined);
+  const spans = requestSpans(new TracerProvider().getTracer('test'), undefined);
   expect(spans.contextOf(undefined)).toBe(ROOT_CONTEXT);
   expect(() => spans.end(undefined, OUTCOME)).not.toThrow();
   expect(() => spans.end(new IncomingMessage(new Socket()), OUTCOME)).not.toThrow();

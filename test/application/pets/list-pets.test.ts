@@ -53,7 +53,7 @@ describe('ListPets', () => {
 
   it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects the limit %d', async (limit) => {
     await expect(new ListPets(await catalogue(1)).execute({ limit })).rejects.toStrictEqual(
-      new InvalidPageSize({ min: 1, max: 100 }),
+      new InvalidPageSize(),
     );
   });
 

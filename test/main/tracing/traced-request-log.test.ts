@@ -3,7 +3,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+import { requestSpans } from '../../../src/adapters/tracing/request-spans.ts';
 import type { RequestLog } from '../../../src/adapters/http/contract/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { tracedRequestLog } from '../../../src/main/tracing/traced-request-log.ts';
@@ -22,7 +22,7 @@ const AWAY = new StorageUnavailable('no primary');
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const log = tracedRequestLog(logger, new RequestSpans(new TracerProvider().getTracer('test'), undefined));
+  const log = tracedRequestLog(logger, requestSpans(new TracerProvider().getTracer('test'), undefined));
   const active = trace.setSpanContext(ROOT_CONTEXT, { traceId: TRACE, spanId: SPAN, traceFlags: 1 });
   context.with(active, () => report(log));
   const { trace_id, span_id, trace_flags } = lines[0] ?? {};

@@ -44,7 +44,6 @@ export class RequestRefused extends Error {
     Error.stackTraceLimit = 0;
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
-    this.name = 'RequestRefused';
     this.code = code;
     this.headers = headers;
   }

@@ -1,10 +1,9 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import Koa, { type Middleware, type ParameterizedContext } from 'koa';
 import compose from 'koa-compose';
 import { answerHeaders } from '../contract/answer-headers.ts';
 import { errorAnswer, errorJson, RequestRefused } from '../contract/errors.ts';
 import type { RequestLog } from '../contract/request-log.ts';
-import { AnswerBatch } from './answer-batch.ts';
 import { logRequest, type State } from './log-request.ts';
 import { clientAddress } from './request-target.ts';
 
@@ -48,7 +47,7 @@ const LARGE_BODY_CHARS = 16 * 1024;
  * answer is such a failure: the client gets 500.
  */
 function writeAnswer(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): Middleware<State> {
-  const batch = new AnswerBatch();
+  const endTogether = answerBatch();
   return async (ctx, next) => {
     ctx.state.headers = {};
     let body: string | Buffer | undefined;
@@ -69,7 +68,7 @@ function writeAnswer(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): Midd
     if (ctx.headerSent) return;
     if (typeof body === 'string' && body.length > LARGE_BODY_CHARS) body = Buffer.from(body);
     ctx.res.writeHead(ctx.status, Object.assign(answerHeaders(ctx.state.requestId, body), ctx.state.headers));
-    batch.end(ctx.res, body);
+    endTogether(ctx.res, body);
   };
 }
 
@@ -80,4 +79,28 @@ function bodyOf({ body, status, state }: Context): string | Buffer | undefined {
   const json: string | undefined = JSON.stringify(body ?? undefined);
   if (json === undefined) throw new Error(`the route ${state.route} gave no answer`);
   return json;
+}
+
+/** The most answers that wait for each other. Together they take about a millisecond. */
+const MAX_ANSWERS = 32;
+
+/**
+ * Ends the answers of one iteration of the event loop together. The processor then works on requests, then on sockets,
+ * instead of switching between them, and a client on the same machine is woken once rather than for each answer. Saves
+ * a seventh under load.
+ *
+ * @returns calls `response.end(body)` before the event loop waits for anything
+ */
+export function answerBatch() {
+  let answers: { readonly response: ServerResponse; readonly body: string | Buffer | undefined }[] = [];
+  const endAll = () => {
+    const ended = answers;
+    answers = [];
+    for (const { response, body } of ended) response.end(body);
+  };
+  return (response: ServerResponse, body: string | Buffer | undefined): void => {
+    const count = answers.push({ response, body });
+    if (count === 1) setImmediate(endAll);
+    else if (count === MAX_ANSWERS) endAll();
+  };
 }

@@ -1,20 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { State } from '../middleware/log-request.ts';
 import { deprecationHeaders } from '../contract/answer-headers.ts';
 import { createPet } from './create-pet.ts';
 import { getPet } from './get-pet.ts';
 import { listPets } from './list-pets.ts';
-import type { Operation, OperationDependencies } from './operation.ts';
+import type { Operation } from './operation.ts';
 
 /** Every operation of the API. Routes, methods, announcements and the OpenAPI document are made from this list. */
 export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
-
-/** Adds a route for each operation. */
-export function addOperations(router: Router<State>, dependencies: OperationDependencies): void {
-  for (const { method, route, answer } of OPERATIONS) router[method](route, answer(dependencies));
-}
 
 /**
  * Announces on every response of the path of a deprecated operation, whatever its status, that the operation is

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate as endOfIteration } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { AnswerBatch } from '../../../../src/adapters/http/middleware/answer-batch.ts';
+import { answerBatch } from '../../../../src/adapters/http/middleware/write-answer.ts';
 
 function responses(count: number): readonly ServerResponse[] {
   return Array.from({ length: count }, () => new ServerResponse(new IncomingMessage(new Socket())));
@@ -11,9 +11,9 @@ function responses(count: number): readonly ServerResponse[] {
 const ended = (all: readonly ServerResponse[]) => all.map(({ writableEnded }) => writableEnded);
 
 test('the answers of each iteration of the event loop are ended at its end', async () => {
-  const batch = new AnswerBatch();
+  const end = answerBatch();
   for (const all of [responses(3), responses(1), responses(2)]) {
-    for (const response of all) batch.end(response, 'body');
+    for (const response of all) end(response, 'body');
     expect(ended(all)).not.toContain(true);
 
     await endOfIteration();
@@ -23,10 +23,10 @@ test('the answers of each iteration of the event loop are ended at its end', asy
 });
 
 test('the 32nd answer ends all of them at once, and the next one begins another batch', async () => {
-  const batch = new AnswerBatch();
+  const end = answerBatch();
   const all = responses(33);
 
-  for (const response of all) batch.end(response, undefined);
+  for (const response of all) end(response, undefined);
   expect(ended(all)).toStrictEqual([...Array.from({ length: 32 }, () => true), false]);
 
   await endOfIteration();
