@@ -25,7 +25,6 @@ export const petsOnSqlite: Scenario = {
     'unavailable-stored',
     'unavailable-not-stored',
   ],
-  rareSeeds: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;

@@ -37,11 +37,13 @@ export async function openMongoStorage(
   const client = await connect(url, {}, reports);
   return setUp(client, async (db) => {
     refuse(await missingRights(db));
-    const before = await examine(db, program);
-    if (autoMigrate && before.problem !== undefined) await migrate(url, program);
-    const { problem, isWhole } = await examine(db, program);
-    refuse(problem);
-    if (!isWhole) reports.log?.warn(UNSEEN);
+    let found = await examine(db, program);
+    if (autoMigrate && found.problem !== undefined) {
+      await migrate(url, program);
+      found = await examine(db, program);
+    }
+    refuse(found.problem);
+    if (!found.isWhole) reports.log?.warn(UNSEEN);
     return storageIn(db, client, { program, ...reports });
   });
 }

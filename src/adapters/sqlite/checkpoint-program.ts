@@ -5,7 +5,8 @@ export type Checkpoint = { readonly mode: 'RESTART' | 'TRUNCATE'; readonly verif
 export const BUSY = 'busy';
 
 /**
- * The program of the thread that makes checkpoints. It answers with nothing or with a problem. A text and not a file, because a single executable has no file for it.
+ * The program of the thread that makes checkpoints. It answers with nothing or with a problem. It is a text, because a
+ * single executable has no file for it.
  *
  * Its connection stays open. A checkpoint that is not complete writes pages that it does not sync, and only on the same
  * descriptor a later sync is sure to be told of their loss. `timeout` is how long it waits for a read or a write to end.
