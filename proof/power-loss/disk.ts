@@ -65,10 +65,10 @@ export class Disk {
       if (!events.has(number)) names = rename(names, event, inode);
     }
     const contents = Array.from(names, ([path, { durable, pending }]) => {
-      const written = pending
+      const kept = pending
         .filter(({ number }) => !events.has(number))
         .map(({ number, event }) => (torn?.number === number ? cut(event, torn.keptBytes) : event));
-      return [path, written.reduce(write, Buffer.from(durable))] as const;
+      return [path, written(durable, kept)] as const;
     });
     return new Map(contents);
   }
@@ -77,10 +77,8 @@ export class Disk {
     const inode = this.#names.get(path);
     if (inode !== undefined) {
       const isCovered = ({ number }: Pending<Write>) => number < covers;
-      inode.durable = inode.pending
-        .filter(isCovered)
-        .map(({ event }) => event)
-        .reduce(write, inode.durable);
+      const covered = inode.pending.filter(isCovered).map(({ event }) => event);
+      inode.durable = written(inode.durable, covered);
       inode.pending = inode.pending.filter((one) => !isCovered(one));
       return;
     }
@@ -107,19 +105,29 @@ function rename(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode |
   return renamed;
 }
 
-function write(before: Buffer, event: Write): Buffer {
-  if (event.type === 'truncate') return resized(before, event.size);
-  const offset = event.offset === -1 ? before.length : event.offset;
-  const after = resized(before, Math.max(before.length, offset + event.bytes.length));
-  event.bytes.copy(after, offset);
-  return after;
+/** A hole reads as zeros. */
+function written(before: Buffer, events: readonly Write[]): Buffer {
+  let [size, sizeAtMost] = [before.length, before.length];
+  for (const event of events) sizeAtMost = Math.max(sizeAtMost, endOf(event, sizeAtMost));
+  const after = Buffer.alloc(sizeAtMost);
+  before.copy(after);
+  for (const event of events) {
+    if (event.type === 'truncate') {
+      after.fill(0, event.size, Math.max(size, event.size));
+      size = event.size;
+    } else {
+      const end = endOf(event, size);
+      event.bytes.copy(after, end - event.bytes.length);
+      size = Math.max(size, end);
+    }
+  }
+  return after.subarray(0, size);
 }
 
-/** A hole reads as zeros. */
-function resized(before: Buffer, size: number): Buffer {
-  const after = Buffer.alloc(size);
-  before.copy(after, 0, 0, size);
-  return after;
+/** Where a write ends in a file of this size. An offset of -1 appends. */
+function endOf(event: Write, size: number): number {
+  if (event.type === 'truncate') return event.size;
+  return (event.offset === -1 ? size : event.offset) + event.bytes.length;
 }
 
 function cut(event: Write, keptBytes: number): Write {

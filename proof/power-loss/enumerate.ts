@@ -17,12 +17,14 @@ export type Enumerated = {
 
 const MAX_WRONG = 5;
 
-/** In a long row of writes to one file, only every so many-th moment is tried. */
-const STRIDE = 19;
-const DENSE_EVENTS = 400;
+/** After the first events of a run, only every so many-th moment is tried, and each step of a checkpoint. */
+const STRIDE = 173;
+const DENSE_EVENTS = 90;
+
+const NOTHING = { events: new Set<number>() };
 
 /**
- * Opens every state that a power cut during the recording may leave: at each moment, with everything or nothing of what
+ * Opens the states that a power cut during the recording may leave: at each moment, with everything or nothing of what
  * was not synced, and with at most two losses at once.
  */
 export async function enumerate(
@@ -33,21 +35,24 @@ export async function enumerate(
   const seen = new Set<string>();
   const refused = new Map<string, { readonly states: number; readonly why: string }>();
   const wrong: string[] = [];
+  const promised = new Map<string, Buffer>();
   for (const { name, database, first, end } of runs) {
     const acknowledged = new Set(acknowledgedBefore(events, runs, database, first));
     for (let number = first; number < end; number++) {
       const event = events[number]!;
       disk.apply(event, number);
       if (event.type === 'acknowledged') for (const pet of event.pets) acknowledged.add(pet);
-      if (!isTried(events, number, first)) continue;
+      if (event.type === 'written') promised.set(event.path, disk.afterLoss(NOTHING).get(event.path)!);
+      if (number - first >= DENSE_EVENTS && number % STRIDE !== 0 && !ofCheckpoint(event, database)) continue;
       for (const loss of losses(disk.unsynced())) {
-        const files = disk.afterLoss(loss);
-        const missing = missingFiles(events, number, files);
+        const all = disk.afterLoss(loss);
+        const broken = brokenFile(promised, all);
+        const files = new Map([...all].filter(([path]) => path.startsWith(database)));
         const key = keyOf(files, acknowledged.size);
-        if (seen.has(key)) continue;
+        if (seen.has(key) && broken === undefined) continue;
         seen.add(key);
         const opened =
-          missing ?? (await openState(files, { database, acknowledged, scratch: join(scratch, 'state') }));
+          broken ?? (await openState(files, { database, acknowledged, scratch: join(scratch, 'state') }));
         const what = [...loss.events].map((lost) => describe(events[lost]!)).join(', ');
         const where = `${name}, after event ${number - first} (${describe(event)}), without [${what}]`;
         if (opened.is === 'wrong') wrong.push(`${where}: ${opened.why}`);
@@ -73,17 +78,17 @@ function acknowledgedBefore(
     .flatMap((event) => (event.type === 'acknowledged' ? event.pets : []));
 }
 
-/** Every moment of the first events of a run, and later those around everything but one of many writes in a row. */
-function isTried(events: readonly DiskEvent[], number: number, first: number): boolean {
-  if (number - first < DENSE_EVENTS || number % STRIDE === 0) return true;
-  const [event, next] = [events[number]!, events[number + 1]];
-  return event.type !== 'write' || next === undefined || next.type !== 'write' || next.path !== event.path;
+/** A step of a checkpoint that is not one of its many writes. */
+function ofCheckpoint(event: DiskEvent, database: string): boolean {
+  return (event.type === 'sync' || event.type === 'truncate') && event.path === database;
 }
 
-function missingFiles(events: readonly DiskEvent[], upTo: number, files: ReadonlyMap<string, Buffer>) {
-  for (const event of events.slice(0, upTo + 1)) {
-    if (event.type === 'written' && !files.has(event.path)) {
-      return { is: 'wrong', why: `${event.path} is missing` } as const;
+/** Why a command's promise of a file is broken: it is there from its end on, and whole. */
+function brokenFile(promised: ReadonlyMap<string, Buffer>, files: ReadonlyMap<string, Buffer>) {
+  for (const [path, bytes] of promised) {
+    const left = files.get(path);
+    if (left?.equals(bytes) !== true) {
+      return { is: 'wrong', why: `${path} is ${left === undefined ? 'missing' : 'damaged'}` } as const;
     }
   }
   return undefined;

@@ -8,11 +8,11 @@ import { recordLife, recordStart } from './scenario.ts';
 
 const USAGE = `usage: npm run power-loss -- [--pets N]
 Records what the service and the commands do to a disk, with strace. Then opens every state that a power cut may leave.
-  --pets N  how many pets the long run adds (default: 4000, enough for a checkpoint)
+  --pets N  how many pets the long run adds (default: 1000, enough for checkpoints)
 `;
 
 const { values } = parseArgs({
-  options: { pets: { type: 'string', default: '4000' }, help: { type: 'boolean' } },
+  options: { pets: { type: 'string', default: '1000' }, help: { type: 'boolean' } },
 });
 
 async function main(): Promise<void> {

@@ -36,8 +36,7 @@ export async function openState(
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
   for (const [path, bytes] of files) {
-    if (path.startsWith(database))
-      await writeFile(join(scratch, path.slice(dirname(database).length)), bytes);
+    await writeFile(join(scratch, path.slice(dirname(database).length)), bytes);
   }
   const url = `sqlite:${join(scratch, database.slice(dirname(database).length))}`;
   try {
