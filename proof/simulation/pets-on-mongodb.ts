@@ -45,6 +45,7 @@ export const petsOnMongodb: Scenario = {
     'unavailable-stored',
     'unavailable-not-stored',
   ],
+  rareSeeds: [586],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     const clients = numbers(simulation.random.pick([1, 2, 3, 3])).map(() => new MongoClientModel(set));

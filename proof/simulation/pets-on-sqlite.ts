@@ -25,6 +25,7 @@ export const petsOnSqlite: Scenario = {
     'unavailable-stored',
     'unavailable-not-stored',
   ],
+  rareSeeds: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;

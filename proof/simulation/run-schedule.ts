@@ -10,6 +10,8 @@ export type Scenario = {
   readonly flaws: readonly string[];
   /** What a full run must reach. */
   readonly states: readonly State[];
+  /** Seeds of schedules that reach the rarest of them. `npm test` plays them besides the first ones. */
+  readonly rareSeeds: readonly number[];
   /**
    * Starts the callers.
    *
