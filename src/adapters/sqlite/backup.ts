@@ -12,7 +12,7 @@ import { isDamage, retryWhileBusy } from './errors.ts';
 import { openOrRelease } from './open.ts';
 import { refuseOtherVersion } from './schema.ts';
 import { takeServiceLock } from './service-lock.ts';
-import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
+import { ARCHIVE_STATEMENTS, INSERT_STATEMENTS } from './statements.ts';
 
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
@@ -116,10 +116,10 @@ async function copySound(source: DatabaseSync, copy: string, report: (share: Sha
 function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
-  db.exec(ARCHIVE_WRITES.createSequence);
+  db.exec(ARCHIVE_STATEMENTS.createSequence);
   const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
   const next = id + SKIPPED_PET_IDS;
-  db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
+  db.prepare(ARCHIVE_STATEMENTS.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }
 
 /**

@@ -6,9 +6,9 @@ import type { StorageInspector } from '../../application/ports/storage-health.ts
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
-import { type ArchivedPetRow, petReader } from './pet-row.ts';
+import { type PetRow, toArchivedPet } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, COUNTER_QUERY } from './statements.ts';
+import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
@@ -71,9 +71,9 @@ export function isRowFinding(finding: string): boolean {
 function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   const position = MISSING_FROM_INDEX.exec(problem)?.[1];
   if (position === undefined) return false;
-  const nth = db.prepare(ARCHIVE_QUERIES.nth, { returnArrays: true });
-  const row = nth.get(BigInt(position) - 1n) as unknown as ArchivedPetRow | undefined;
-  return row !== undefined && isDamaged(() => petReader(db).toArchivedPet(row));
+  const nth = db.prepare(ARCHIVE_STATEMENTS.nth, { returnArrays: true });
+  const row = nth.get(BigInt(position) - 1n) as unknown as PetRow | undefined;
+  return row !== undefined && isDamaged(() => toArchivedPet(row));
 }
 
 /**

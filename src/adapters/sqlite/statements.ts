@@ -33,21 +33,16 @@ export const INSERT_STATEMENTS = {
   lastId: LAST_ID,
 } as const;
 
-/** The reads of the archive. Only `count` and `nth` read more rows than they return. */
-export const ARCHIVE_QUERIES = {
+/**
+ * The statements of the archive. Of its reads, only `count` and `nth` read more rows than they return. SQL may change the
+ * sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html
+ */
+export const ARCHIVE_STATEMENTS = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
   nth: `SELECT ${ARCHIVE_COLUMNS} FROM pets ORDER BY id LIMIT 1 OFFSET ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
   lastId: LAST_ID,
-} as const;
-
-/** What `petstore check` reads of the counter of ids. */
-export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
-  (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), (SELECT ifnull(max(id), 0) FROM pets)`;
-
-/** The writes of the archive. SQL may change the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html */
-export const ARCHIVE_WRITES = {
   // A taken id or idempotency key changes nothing.
   insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES}) ON CONFLICT DO NOTHING`,
   byId: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id = ?`,
@@ -55,6 +50,10 @@ export const ARCHIVE_WRITES = {
     WHERE column1 NOT IN (SELECT name FROM sqlite_sequence)`,
   raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
+
+/** What `petstore check` reads of the counter of ids. */
+export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
+  (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), (SELECT ifnull(max(id), 0) FROM pets)`;
 
 /** The statements for API keys. Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
@@ -80,4 +79,10 @@ export function prepareAll<Statements extends Readonly<Record<string, string>>>(
   const prepared = Object.entries(statements).map(([name, sql]) => [name, db.prepare(sql, options)] as const);
   // `Object.fromEntries` forgets the names.
   return Object.fromEntries(prepared) as Prepared<Statements>;
+}
+
+/** The value of a query that returns one integer. */
+export function integerIn(row: unknown): bigint {
+  const [value] = row as readonly [bigint];
+  return value;
 }

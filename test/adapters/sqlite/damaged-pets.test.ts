@@ -22,7 +22,7 @@ damagedPetsContract(
     ['a status of another type', "status = x'736f6c64'", STATUS],
     ['no name', 'name = NULL', TEXT],
     ['a name with a NUL', "name = 'R' || char(0) || 'x'", CONTROL],
-    ['a name that is not UTF-8', "name = CAST(x'52ff78' AS TEXT)", 'name must be UTF-8'],
+    ['a name that is not UTF-8', "name = CAST(x'52ff78' AS TEXT)", CHECKSUM],
     ['a name of another type', "name = x'526578'", TEXT],
     ['no category', 'category_id = NULL', INT64],
     ['a category that is a fraction', 'category_id = 7.5', INT64],
