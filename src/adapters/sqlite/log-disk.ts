@@ -65,13 +65,12 @@ export class LogDisk {
   }
 
   /**
-   * Resolves when everything that was committed before the call is on the disk.
+   * Resolves when everything that was committed before the call is on the disk. Two calls may be under way.
    *
    * @throws the error of `node:fs`, after which what the log holds may be lost
    */
   async flush(): Promise<void> {
-    const descriptor = this.#idle.pop();
-    if (descriptor === undefined) throw new StorageUnavailable('two flushes of the log are under way');
+    const descriptor = this.#idle.pop()!;
     try {
       await flush(descriptor);
     } finally {
@@ -91,22 +90,15 @@ export class LogDisk {
     const problem = await this.#checkpoint({ mode: bytes < LARGE_LOG_BYTES ? 'RESTART' : 'TRUNCATE' });
     if (problem === undefined) {
       if (this.#warnAtBytes > LARGE_LOG_BYTES)
-        this.#log.warn(
-          `the write-ahead log ${this.#file}-wal is small again: ${toMib(this.#logBytes())} MiB`,
-        );
+        this.#log.warn(`the write-ahead log ${this.#file}-wal is small again`);
       this.#warnAtBytes = LARGE_LOG_BYTES;
       return;
     }
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem !== BUSY)
-      this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem}`);
-    else if (bytes >= this.#warnAtBytes) {
-      this.#log.warn(
-        `the write-ahead log ${this.#file}-wal has grown to ${toMib(bytes)} MiB, because another program keeps ` +
-          'reading the file; stop that program',
-      );
-      while (this.#warnAtBytes <= bytes) this.#warnAtBytes *= 2;
-    }
+    if (problem === BUSY && bytes < this.#warnAtBytes) return;
+    const size = `${Math.round(bytes / MIB)} MiB`;
+    this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem} (${size})`);
+    while (this.#warnAtBytes <= bytes) this.#warnAtBytes *= 2;
   }
 
   /**
@@ -128,7 +120,6 @@ export class LogDisk {
     const worker = this.#worker;
     this.#worker = undefined;
     if (worker !== undefined) {
-      worker.ref();
       worker.postMessage('close', []);
       await once(worker, 'exit');
     }
@@ -138,11 +129,9 @@ export class LogDisk {
   /** @returns what has prevented the checkpoint */
   async #checkpoint(checkpoint: Checkpoint): Promise<string | undefined> {
     this.#worker ??= new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
-    this.#worker.ref();
     this.#worker.postMessage(checkpoint, []);
     try {
       const [problem] = (await once(this.#worker, 'message')) as [string | undefined];
-      this.#worker.unref();
       return problem;
     } catch (error) {
       this.#worker = undefined;
@@ -167,8 +156,4 @@ export class LogDisk {
   #logBytes(): number {
     return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
-}
-
-function toMib(bytes: number): number {
-  return Math.round(bytes / MIB);
 }
