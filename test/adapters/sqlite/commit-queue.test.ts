@@ -199,22 +199,6 @@ describe('a file that another program has locked', () => {
 
     expect(await late).toStrictEqual({ id: 1n, ...rex });
   });
-
-  it('lets at most 10,000 inserts wait', async () => {
-    const { file, db, pets } = await opened();
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    const waiting = times(10_000, () => pets.insert(rex));
-    await expect(pets.insert(rex)).rejects.toStrictEqual(
-      new StorageUnavailable('10000 writes are waiting already'),
-    );
-    other.exec('COMMIT');
-
-    await Promise.all(waiting);
-    expect(count(db)).toBe(10_000n);
-    await pets.insert(rex);
-  });
 });
 
 describe('close', () => {
