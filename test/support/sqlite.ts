@@ -1,4 +1,4 @@
-import { copyFile, readFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -48,7 +48,8 @@ export async function openService(file: string, log: StorageLog = silentLog): Pr
 /** Creates a file with the schema of this build and nothing else. */
 export async function newDatabase(): Promise<{ readonly file: string; readonly db: DatabaseSync }> {
   const file = await newFile();
-  const db = connect(file, { readOnly: false });
+  await writeFile(file, '');
+  const db = connect(file, 'write');
   onTestFinished(() => db.close());
   makeDurable(db);
   createSchema(db);

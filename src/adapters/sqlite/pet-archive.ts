@@ -40,8 +40,7 @@ export class SqlitePetArchive implements PetArchive {
   }
 
   async count(upTo: bigint): Promise<number> {
-    const count = await retryAndTranslate(() => integerIn(this.#statements.count.get(upTo)));
-    return Number(count);
+    return retryAndTranslate(() => Number(integerIn(this.#statements.count.get(upTo))));
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {

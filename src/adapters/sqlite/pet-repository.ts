@@ -14,7 +14,7 @@ import type { Batch, CommitQueue } from './commit-queue.ts';
 import { isConstraint, runAndTranslate } from './errors.ts';
 import { type PetRow, toArchivedPet, toPet, toPetValues } from './pet-row.ts';
 import type { ReadCache } from './read-cache.ts';
-import { INSERT_STATEMENTS, integerIn, PET_QUERIES, type Prepared, prepareAll } from './statements.ts';
+import { integerIn, PET_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 
 /**
  * Pets in a SQLite file. Reads run at once, because a page takes microseconds. They end before the first pet that may not
@@ -22,14 +22,12 @@ import { INSERT_STATEMENTS, integerIn, PET_QUERIES, type Prepared, prepareAll } 
  */
 export class SqlitePetRepository implements PetRepository {
   readonly #commits: CommitQueue;
-  readonly #queries: Prepared<typeof PET_QUERIES>;
-  readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
+  readonly #statements: Prepared<typeof PET_STATEMENTS>;
   readonly #cache: ReadCache;
 
   constructor(db: DatabaseSync, commits: CommitQueue, cache: ReadCache) {
     this.#commits = commits;
-    this.#queries = prepareAll(db, PET_QUERIES, { returnArrays: true });
-    this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
+    this.#statements = prepareAll(db, PET_STATEMENTS, { returnArrays: true });
     this.#cache = cache;
   }
 
@@ -50,10 +48,10 @@ export class SqlitePetRepository implements PetRepository {
       const [known] = this.#cache.get(id) ?? [];
       if (known !== undefined) return known;
       if (id >= this.#commits.hiddenFrom) return undefined;
-      const row = this.#queries.byId.get(id) as unknown as PetRow | undefined;
+      const row = this.#statements.byId.get(id) as unknown as PetRow | undefined;
       if (row === undefined) {
         // A damaged page can lose a row. Its entry in the index is in another page.
-        if (this.#queries.byIdInIndex.get(id) === undefined) return undefined;
+        if (this.#statements.byIdInIndex.get(id) === undefined) return undefined;
         throw new DamagedPet(id, 'it must be in its table as it is in an index');
       }
       const pet = toPet(row);
@@ -70,8 +68,8 @@ export class SqlitePetRepository implements PetRepository {
       const { hiddenFrom } = this.#commits;
       const rows =
         status === undefined
-          ? this.#queries.list.all(after, hiddenFrom, limit)
-          : this.#queries.listByStatus.all(status, after, hiddenFrom, limit);
+          ? this.#statements.list.all(after, hiddenFrom, limit)
+          : this.#statements.listByStatus.all(status, after, hiddenFrom, limit);
       const pets = parseStoredPage(rows as unknown as PetRow[], after, toPet);
       if (pets.length === limit) this.#cache.add(key, pets.slice());
       return pets;

@@ -1,7 +1,7 @@
 import { truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { isRowFinding, refuseDamaged, sqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
+import { refuseDamaged, ROW_FINDING, sqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -20,7 +20,7 @@ it.each([
   ['index x stores a NULL value in a row', false],
   ['x: CHECK constraint failed in pets', false],
 ])('the finding "%s" is about a single row: %s', (finding, isInRow) => {
-  expect(isRowFinding(finding)).toBe(isInRow);
+  expect(ROW_FINDING.test(finding)).toBe(isInRow);
 });
 
 async function fileWithPets(): Promise<string> {

@@ -50,8 +50,6 @@ describe('translated', () => {
 
   it.each([
     ['another error', new Error('x')],
-    ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
-    ['another error with a code and a number', Object.assign(new Error('x'), { code: 'EX', errcode: 10 })],
     [
       'an error with the code of a system error and no system call',
       Object.assign(new Error('x'), { code: 'ENOSPC' }),
@@ -71,7 +69,7 @@ describe('setupError', () => {
     [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
     [26, 'is not a SQLite database; choose another path'],
     [13, 'cannot be written: its disk is full'],
-    [266, 'cannot be used: of SQLite'],
+    [266, 'cannot be opened: of SQLite'],
   ])('says in one line what to do about %i', (errcode, expected) => {
     const error = sqliteError(errcode, 'of\nSQLite');
 

@@ -1,4 +1,4 @@
-import { copyFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, fileOf } from '../../../src/adapters/sqlite/connection.ts';
@@ -149,7 +149,9 @@ describe('createSchema', () => {
 });
 
 async function newConnection() {
-  const db = connect(await newFile(), { readOnly: false });
+  const file = await newFile();
+  await writeFile(file, '');
+  const db = connect(file, 'write');
   onTestFinished(() => db.close());
   return db;
 }
