@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 const DUE_FRAMES = 1_000n;
 
 /** A log of this size had a reader in the way of many checkpoints. */
-const LARGE_LOG_BYTES = 64 * MIB;
+const LARGE_LOG_MIB = 64;
 
 /** The pause after a checkpoint that failed, and after one that a reader has cut short. Writes wait during each. */
 const RETRY_MS = 5_000;
@@ -46,8 +46,8 @@ export class LogDisk {
   /** Tells how many frames the log has, and does nothing. */
   readonly #noop: StatementSync;
   #worker: Worker | undefined;
-  /** More than {@link LARGE_LOG_BYTES} while the log is large. */
-  #warnAtBytes = LARGE_LOG_BYTES;
+  /** More than {@link LARGE_LOG_MIB} while the log is large. */
+  #warnAtMib = LARGE_LOG_MIB;
   /** When the next checkpoint may begin, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;
 
@@ -86,19 +86,18 @@ export class LogDisk {
   async checkpointIfDue(): Promise<void> {
     const { log } = this.#noop.get() as { log: bigint };
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
-    const bytes = this.#logBytes();
-    const problem = await this.#checkpoint({ mode: bytes < LARGE_LOG_BYTES ? 'RESTART' : 'TRUNCATE' });
+    const mib = this.#logMib();
+    const problem = await this.#checkpoint({ mode: mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE' });
+    const name = `the write-ahead log ${this.#file}-wal`;
     if (problem === undefined) {
-      if (this.#warnAtBytes > LARGE_LOG_BYTES)
-        this.#log.warn(`the write-ahead log ${this.#file}-wal is small again`);
-      this.#warnAtBytes = LARGE_LOG_BYTES;
+      if (this.#warnAtMib > LARGE_LOG_MIB) this.#log.warn(`${name} is small again: ${this.#logMib()} MiB`);
+      this.#warnAtMib = LARGE_LOG_MIB;
       return;
     }
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem === BUSY && bytes < this.#warnAtBytes) return;
-    const size = `${Math.round(bytes / MIB)} MiB`;
-    this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem} (${size})`);
-    while (this.#warnAtBytes <= bytes) this.#warnAtBytes *= 2;
+    if (problem !== BUSY) this.#log.warn(`${name} could not be checkpointed: ${problem}`);
+    else if (mib >= this.#warnAtMib) this.#log.warn(`${name} has grown to ${mib} MiB, because ${problem}`);
+    while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
   }
 
   /**
@@ -153,7 +152,8 @@ export class LogDisk {
     for (const descriptor of this.#idle.splice(0)) closeSync(descriptor);
   }
 
-  #logBytes(): number {
-    return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  #logMib(): number {
+    const { size = 0 } = statSync(`${this.#file}-wal`, { throwIfNoEntry: false }) ?? {};
+    return Math.round(size / MIB);
   }
 }

@@ -74,9 +74,14 @@ describe('a log', () => {
     clock.advance(5_000);
     await disk.checkpointIfDue();
 
-    const log = `the write-ahead log ${file}-wal`;
-    const warning = `${log} could not be checkpointed: another program keeps reading the file; stop that program`;
-    expect(warnings).toStrictEqual([`${warning} (65 MiB)`, `${warning} (131 MiB)`, `${log} is small again`]);
+    const hasGrownTo = (mib: number) =>
+      `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
+      'stop that program';
+    expect(warnings).toStrictEqual([
+      hasGrownTo(65),
+      hasGrownTo(131),
+      `the write-ahead log ${file}-wal is small again: 0 MiB`,
+    ]);
     expect(await walBytes()).toBe(0);
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   });
@@ -91,7 +96,7 @@ describe('a log', () => {
     }
     await rename(`${dirname(file)}-moved`, dirname(file));
 
-    const warning = `the write-ahead log ${file}-wal could not be checkpointed: Error: unable to open database file (0 MiB)`;
+    const warning = `the write-ahead log ${file}-wal could not be checkpointed: Error: unable to open database file`;
     expect(warnings).toStrictEqual([warning, warning]);
   });
 });
@@ -111,7 +116,7 @@ describe('after a failed flush', () => {
 
     await expect(disk.recover()).rejects.toMatchObject({
       kind: 'storage-unavailable',
-      message: expect.stringContaining('the log cannot be checkpointed: another program keeps reading'),
+      message: expect.stringMatching(/^the log cannot be checkpointed: another program keeps reading/),
     });
   });
 
