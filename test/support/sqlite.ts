@@ -80,6 +80,13 @@ export function otherConnection(file: string, options: { readonly readOnly?: boo
   return db;
 }
 
+/** Another program that holds the lock for writes until it commits. */
+export function writeLock(file: string): DatabaseSync {
+  const other = otherConnection(file);
+  other.exec('BEGIN IMMEDIATE');
+  return other;
+}
+
 /** A service in another process. Each of its callers stores one pet after the other. */
 export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
