@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { copyFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -132,27 +132,6 @@ describe('a removed WAL that cannot be saved', () => {
 
     expect(warnings[1]).toMatch(/-wal could not be \(Error: database is locked\) saved in /);
     reader.exec('COMMIT');
-  });
-
-  it('causes a warning with the error of SQLite', async () => {
-    ({ file } = await newDatabase());
-    const db = otherConnection(file);
-    count(db);
-    const guard = new FileGuard(
-      db,
-      {
-        warn(message) {
-          warnings.push(message);
-          db[Symbol.dispose]();
-        },
-      },
-      inodeOf(),
-    );
-
-    rmSync(`${file}-wal`);
-    expect(() => guard.after()).toThrow(StorageUnavailable);
-
-    expect(warnings[1]).toMatch(/-wal could not be \(Error: database is not open\) saved in /);
   });
 });
 
