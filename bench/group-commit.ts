@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { makeDurable } from '../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
-import { INSERT_STATEMENTS } from '../src/adapters/sqlite/statements.ts';
+import { PET_STATEMENTS } from '../src/adapters/sqlite/statements.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
 import { quantile, summary } from './support/statistics.ts';
 import { aPet } from '../test/support/pets.ts';
@@ -53,7 +53,7 @@ async function oneByOne(file: string): Promise<Figures> {
   await (await openSqliteStorage(file, { warn: console.warn })).close();
   const db = new DatabaseSync(file, { readBigInts: true });
   makeDurable(db);
-  const insert = db.prepare(INSERT_STATEMENTS.insert);
+  const insert = db.prepare(PET_STATEMENTS.insert);
   const figures = await load(async () => {
     // Like a request, the next insert comes in a later turn of the event loop.
     await turn();

@@ -1,4 +1,4 @@
-import { copyFile, readFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -48,7 +48,8 @@ export async function openService(file: string, log: StorageLog = silentLog): Pr
 /** Creates a file with the schema of this build and nothing else. */
 export async function newDatabase(): Promise<{ readonly file: string; readonly db: DatabaseSync }> {
   const file = await newFile();
-  const db = connect(file, { readOnly: false });
+  await writeFile(file, '');
+  const db = connect(file, 'write');
   onTestFinished(() => db.close());
   makeDurable(db);
   createSchema(db);
@@ -77,6 +78,13 @@ export function otherConnection(file: string, options: { readonly readOnly?: boo
   const db = new DatabaseSync(file, { readBigInts: true, ...options });
   onTestFinished(() => db[Symbol.dispose]());
   return db;
+}
+
+/** Another program that holds the lock for writes until it commits. */
+export function writeLock(file: string): DatabaseSync {
+  const other = otherConnection(file);
+  other.exec('BEGIN IMMEDIATE');
+  return other;
 }
 
 /** A service in another process. Each of its callers stores one pet after the other. */

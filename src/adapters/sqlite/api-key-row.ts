@@ -1,29 +1,14 @@
-import type { SQLInputValue } from 'node:sqlite';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { parseStoredApiKey } from '../../application/keys/stored-keys.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { apiKeyChecksum, blobToHash, hashToBlob, isChecksum } from './checksum.ts';
 
-const FIELD_COLUMNS = {
-  id: ['id'],
-  digest: ['digest'],
-  label: ['label'],
-  scopes: ['scopes'],
-  createdAt: ['created_at'],
-  expiresAt: ['expires_at'],
-  rateLimit: ['requests', 'seconds'],
-  revokedAt: ['revoked_at'],
-  lastUsedAt: ['last_used_at'],
-  originId: ['origin_id'],
-} as const satisfies Record<keyof ApiKey, readonly string[]>;
-
-type FieldColumn = (typeof FIELD_COLUMNS)[keyof typeof FIELD_COLUMNS][number];
-
 /** The columns of an {@link ApiKeyRow}. */
-export const KEY_COLUMNS = [...Object.values(FIELD_COLUMNS).flat(), 'checksum'].join(', ');
+export const KEY_COLUMNS =
+  'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at, origin_id, checksum';
 
 /** A damaged file may hold anything in every column. Scopes are separated by spaces. */
-export type ApiKeyRow = Readonly<Record<FieldColumn | 'checksum', unknown>>;
+export type ApiKeyRow = Readonly<Record<keyof ReturnType<typeof toColumns>, unknown>>;
 
 /** The row of an API key. */
 export function toColumns(key: ApiKey) {
@@ -41,7 +26,7 @@ export function toColumns(key: ApiKey) {
     revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
     last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
     origin_id: key.originId ?? null,
-  } satisfies Record<FieldColumn, SQLInputValue>;
+  };
   return { ...columns, digest: hashToBlob(key.digest), checksum: apiKeyChecksum(Object.values(columns)) };
 }
 

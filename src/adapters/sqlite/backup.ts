@@ -12,7 +12,7 @@ import { isDamage, retryWhileBusy } from './errors.ts';
 import { openOrRelease } from './open.ts';
 import { refuseOtherVersion } from './schema.ts';
 import { takeServiceLock } from './service-lock.ts';
-import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
+import { ARCHIVE_STATEMENTS, PET_STATEMENTS } from './statements.ts';
 
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
@@ -34,9 +34,8 @@ type Share = Omit<Progress, 'doing'>;
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   using source = await openSnapshot(path);
-  const report = (share: Share) => onProgress({ doing: 'backing up', ...share });
   await writeNewFile(target, async (partial) => {
-    await copySound(source, partial, report);
+    await copySound(source, partial, (share) => onProgress({ doing: 'backing up', ...share }));
     completeCopy(partial);
   });
 }
@@ -79,7 +78,7 @@ function refuseExisting(file: string): void {
  */
 async function openSnapshot(path: string): Promise<DatabaseSync> {
   return openOrRelease(path, async (file, opened) => {
-    const db = opened.use(connect(file, { readOnly: true }));
+    const db = opened.use(connect(file, 'read'));
     await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
     await retryWhileBusy(() => refuseOtherVersion(db));
@@ -116,10 +115,10 @@ async function copySound(source: DatabaseSync, copy: string, report: (share: Sha
 function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
-  db.exec(ARCHIVE_WRITES.createSequence);
-  const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
+  db.exec(ARCHIVE_STATEMENTS.createSequence);
+  const { id } = db.prepare(PET_STATEMENTS.lastId).get() as { id: bigint };
   const next = id + SKIPPED_PET_IDS;
-  db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
+  db.prepare(ARCHIVE_STATEMENTS.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }
 
 /**

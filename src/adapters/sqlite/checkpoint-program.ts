@@ -2,7 +2,7 @@
 export type Checkpoint = { readonly mode: 'RESTART' | 'TRUNCATE'; readonly verify?: true };
 
 /** The answer when another connection was reading or writing. */
-export const BUSY = 'busy';
+export const BUSY = 'another program keeps reading the file; stop that program';
 
 /**
  * The program of the thread that makes checkpoints. It answers with nothing or with a problem. It is a text, because a
@@ -57,7 +57,7 @@ export const CHECKPOINT_PROGRAM = `
     if (verify && !isLogIntact(db.prepare('PRAGMA wal_checkpoint(NOOP)').get().log)) {
       return 'its end is lost; end the service with SIGKILL and start it again';
     }
-    return db.prepare('PRAGMA wal_checkpoint(' + mode + ')').get().busy === 0 ? undefined : 'busy';
+    return db.prepare('PRAGMA wal_checkpoint(' + mode + ')').get().busy === 0 ? undefined : '${BUSY}';
   }
 
   parentPort.on('message', (job) => {

@@ -47,9 +47,12 @@ export function hashToBlob(hex: string): Buffer {
   return Buffer.from(hex, 'hex');
 }
 
-/** The hex digits of a BLOB. A damaged file may hold any other value: it is returned unchanged, and refused later. */
+/**
+ * The hex digits of a BLOB, or `undefined` for NULL. A damaged file may hold any other value: it is returned unchanged,
+ * and refused later.
+ */
 export function blobToHash(value: unknown): unknown {
-  return value instanceof Uint8Array ? value.toHex() : value;
+  return value instanceof Uint8Array ? value.toHex() : (value ?? undefined);
 }
 
 /**

@@ -7,9 +7,6 @@ import { BUSY_PAUSE_MS, isBusy, translated } from './errors.ts';
 import type { FileGuard } from './file-guard.ts';
 import type { LogDisk } from './log-disk.ts';
 
-/** How many writes may wait. They pile up only while no commit is possible. */
-const MAX_WAITING = 10_000;
-
 /** How long a write may take: for a lock of another connection, for a checkpoint, and for its flush. */
 const WRITE_TIMEOUT_MS = 10_000;
 
@@ -54,7 +51,7 @@ type Options = {
   readonly guard: Pick<FileGuard, 'before' | 'after'>;
   /** Absent for a connection with `synchronous = FULL`, whose commits wait for the disk. */
   readonly disk?: Pick<LogDisk, 'flush' | 'checkpointIfDue' | 'recover'> | undefined;
-  readonly log: StorageLog;
+  readonly log?: StorageLog | undefined;
   /** Absent when nothing is measured. */
   readonly meter?: StorageMeter | undefined;
   /** {@link WRITE_TIMEOUT_MS} by default. */
@@ -108,7 +105,7 @@ export class CommitQueue {
   async close(): Promise<void> {
     this.#closed = true;
     const slow = setTimeout(() => {
-      this.#options.log.warn(
+      this.#options.log?.warn(
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
@@ -122,9 +119,6 @@ export class CommitQueue {
     timeoutMs = this.#options.timeoutMs ?? WRITE_TIMEOUT_MS,
   ): Promise<T> {
     if (this.#closed) throw new StorageUnavailable('the storage is closed');
-    if (this.#waiting.size >= MAX_WAITING) {
-      throw new StorageUnavailable(`${MAX_WAITING} writes are waiting already`);
-    }
     const { promise, ...settle } = Promise.withResolvers<unknown>();
     const waiting = { ...write, ...settle };
     const timer = setTimeout(() => {
@@ -208,7 +202,7 @@ export class CommitQueue {
       await this.#options.disk?.flush();
     } catch (error) {
       if (!this.#hasFailed) {
-        this.#options.log.warn(
+        this.#options.log?.warn(
           `a flush has failed: writes are refused until a checkpoint succeeds: ${String(error)}`,
         );
       }
@@ -227,7 +221,7 @@ export class CommitQueue {
       await this.#options.disk?.recover();
       this.#hasFailed = false;
       this.#hidden = [];
-      this.#options.log.warn('a checkpoint has succeeded: writes resume');
+      this.#options.log?.warn('a checkpoint has succeeded: writes resume');
     } catch (error) {
       this.#reject(this.#waiting, error);
       await new Promise((resolve) => void setTimeout(resolve, RECOVERY_PAUSE_MS));

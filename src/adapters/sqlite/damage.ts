@@ -6,9 +6,9 @@ import type { StorageInspector } from '../../application/ports/storage-health.ts
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
-import { type ArchivedPetRow, petReader } from './pet-row.ts';
+import { type PetRow, toArchivedPet } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, COUNTER_QUERY } from './statements.ts';
+import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
@@ -29,7 +29,7 @@ const MISSING_FROM_INDEX = /^row (\d+) missing from index pets_/;
  * @throws the error of SQLite, if the damage prevents the check
  */
 function damageOf(db: DatabaseSync): readonly string[] {
-  const findings = findingsOf(db).filter((text) => !isRowFinding(text) && !isOfDamagedPet(db, text));
+  const findings = findingsOf(db).filter((text) => !ROW_FINDING.test(text) && !isOfDamagedPet(db, text));
   return [...findings, ...schemaProblems(db)];
 }
 
@@ -54,7 +54,7 @@ export function refuseDamaged(db: DatabaseSync): void {
  * @throws the error of SQLite
  */
 export function isSound(db: DatabaseSync): boolean {
-  return findingsOf(db).every(isRowFinding);
+  return findingsOf(db).every((text) => ROW_FINDING.test(text));
 }
 
 function findingsOf(db: DatabaseSync): readonly string[] {
@@ -62,18 +62,13 @@ function findingsOf(db: DatabaseSync): readonly string[] {
   return findings.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok');
 }
 
-/** Whether a finding of SQLite is about the value in a single row. */
-export function isRowFinding(finding: string): boolean {
-  return ROW_FINDING.test(finding);
-}
-
 /** A changed status or idempotency key differs from its index. The checksum of the row shows which of both is wrong. */
 function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   const position = MISSING_FROM_INDEX.exec(problem)?.[1];
   if (position === undefined) return false;
-  const nth = db.prepare(ARCHIVE_QUERIES.nth, { returnArrays: true });
-  const row = nth.get(BigInt(position) - 1n) as unknown as ArchivedPetRow | undefined;
-  return row !== undefined && isDamaged(() => petReader(db).toArchivedPet(row));
+  const nth = db.prepare(ARCHIVE_STATEMENTS.nth, { returnArrays: true });
+  const row = nth.get(BigInt(position) - 1n) as unknown as PetRow | undefined;
+  return row !== undefined && isDamaged(() => toArchivedPet(row));
 }
 
 /**
@@ -84,18 +79,13 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
 export function schemaProblems(db: DatabaseSync): readonly string[] {
   using model = new DatabaseSync(':memory:', { readBigInts: true });
   createSchema(model);
-  const stored = new Map(objectsOf(db).map((object) => [object.name, object]));
-  return objectsOf(model).flatMap(({ type, name, sql }) => {
+  const stored = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
+  const expected = model.prepare('SELECT type, name, sql FROM sqlite_schema').all();
+  return expected.flatMap(({ type, name = null, sql }) => {
     const found = stored.get(name);
-    if (found === undefined) return [`the ${type} ${name} is missing`];
-    return found.sql === sql ? [] : [`the ${type} ${name} has another definition`];
+    if (found === undefined) return [`the ${String(type)} ${String(name)} is missing`];
+    return found['sql'] === sql ? [] : [`the ${String(type)} ${String(name)} has another definition`];
   });
-}
-
-type SchemaObject = { readonly type: string; readonly name: string; readonly sql: string | null };
-
-function objectsOf(db: DatabaseSync): readonly SchemaObject[] {
-  return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as SchemaObject[];
 }
 
 /** Examines a SQLite file. The check of its pages blocks the process: some 3 seconds for a million pets. */
@@ -113,10 +103,9 @@ function counterProblem(db: DatabaseSync): string | undefined {
   const query = db.prepare(COUNTER_QUERY, { returnArrays: true });
   const [assigned, reserved, greatestId] = query.get() as unknown as readonly [unknown, unknown, bigint];
   // The first pet or the first reservation creates it.
-  if (assigned === null && reserved === null && greatestId === 0n) return undefined;
+  if (assigned === null && reserved === 0n && greatestId === 0n) return undefined;
   if (!isId(assigned)) return `it must be an integer from 0 to ${MAX_PET_ID}`;
   if (assigned < greatestId) return `it is ${assigned}, less than the greatest id of a pet, ${greatestId}`;
-  if (reserved === null) return undefined;
   if (!isId(reserved)) return `the reserved id must be an integer from 0 to ${MAX_PET_ID}`;
   if (assigned < reserved) return `it is ${assigned}, less than the reserved id ${reserved}`;
   return undefined;

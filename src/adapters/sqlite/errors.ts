@@ -44,17 +44,17 @@ export const BUSY_TIMEOUT_MS = 5_000;
 /** The pause between two attempts. */
 export const BUSY_PAUSE_MS = 5;
 
-type SqliteError = Error & { readonly errcode: number };
-
 /** @returns a {@link StorageUnavailable} when the storage fails; the error itself when it is a bug */
 export function translated(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  return new StorageUnavailable(`SQLite is unavailable: ${error.message}`, { cause: error });
+  // This process has closed the connection.
+  const isClosed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
+  if (!isClosed && !isSystemError(error) && !FAILURE_CODES.has(resultCode(error))) return error;
+  return new StorageUnavailable(`SQLite is unavailable: ${(error as Error).message}`, { cause: error });
 }
 
 /** Adds the file to a failure of the storage: SQLite does not say which disk is full. */
 export function withFile(error: unknown, file: string): unknown {
-  if (FAILURE_CODES.has(resultCode(error))) (error as SqliteError).message += ` (${file})`;
+  if (FAILURE_CODES.has(resultCode(error))) (error as Error).message += ` (${file})`;
   return error;
 }
 
@@ -95,9 +95,9 @@ export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_
  *
  * @throws {StorageUnavailable}
  */
-export async function retryAndTranslate<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_MS): Promise<T> {
+export async function retryAndTranslate<T>(work: () => T): Promise<T> {
   try {
-    return await retryWhileBusy(work, timeoutMs);
+    return await retryWhileBusy(work);
   } catch (error) {
     throw translated(error);
   }
@@ -105,14 +105,10 @@ export async function retryAndTranslate<T>(work: () => T, timeoutMs = BUSY_TIMEO
 
 /** @returns a {@link StorageSetupError} when opening the file failed; the error itself when it is a bug */
 export function setupError(file: string, error: unknown): unknown {
-  const problem = setupProblem(error);
-  if (problem === undefined) return error;
+  const code = resultCode(error);
+  if (code === undefined && !isSystemError(error)) return error;
+  const problem = SETUP_PROBLEMS[code ?? 0] ?? `cannot be opened: ${(error as Error).message}`;
   return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
-}
-
-function setupProblem(error: unknown): string | undefined {
-  if (isSqliteError(error)) return SETUP_PROBLEMS[error.errcode & 0xff] ?? `cannot be used: ${error.message}`;
-  return isSystemError(error) ? `cannot be opened: ${error.message}` : undefined;
 }
 
 /** Another connection holds a lock on the file. */
@@ -122,7 +118,7 @@ export function isBusy(error: unknown): boolean {
 
 /** What SQLite says in the row of a pragma instead. */
 export function busyError(): Error {
-  return Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: FAILURES.BUSY });
+  return Object.assign(new Error('database is locked'), { errcode: FAILURES.BUSY });
 }
 
 /** The file can be read, but its contents are wrong. */
@@ -136,23 +132,15 @@ export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Errors that `node:sqlite` makes itself have no result code: they mean a bug. */
-function isSqliteError(error: unknown): error is SqliteError {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR' && 'errcode' in error;
-}
-
-function isUnavailable(error: unknown): error is Error {
-  if (FAILURE_CODES.has(resultCode(error)) || isSystemError(error)) return true;
-  // This process has closed the connection.
-  return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
-}
-
 /** A system call of Node failed: EIO, ENOSPC, EROFS, EMFILE. */
-function isSystemError(error: unknown): error is Error {
+function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
 }
 
-/** The primary result code is the low byte of an extended one. */
+/**
+ * The primary result code is the low byte of an extended one. An error that `node:sqlite` makes itself has none, and
+ * means a bug.
+ */
 function resultCode(error: unknown): number | undefined {
-  return isSqliteError(error) ? error.errcode & 0xff : undefined;
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
 }

@@ -2,19 +2,12 @@ import { type BigIntStats, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { fileOf } from './connection.ts';
-import { serviceLockPath } from './service-lock.ts';
+import { emptyLog, fileOf } from './connection.ts';
 
 const LOCK_ADVICE =
   'another service may be using the file now; put it back, or stop both services and start one';
 
-type GuardedFile = {
-  readonly path: string;
-  /** When it was opened. */
-  readonly stats: BigIntStats;
-  /** What an operator can do when it is missing. */
-  readonly advice: string;
-};
+type GuardedFile = ReturnType<typeof guarded>;
 
 /**
  * Refuses writes while the database file, its WAL, the WAL index or the service lock is missing. An operator may
@@ -29,7 +22,7 @@ type GuardedFile = {
  */
 export class FileGuard {
   readonly #db: DatabaseSync;
-  readonly #log: StorageLog;
+  readonly #log: StorageLog | undefined;
   readonly #file: string;
   readonly #wal: GuardedFile;
   readonly #files: readonly GuardedFile[];
@@ -37,15 +30,11 @@ export class FileGuard {
 
   /**
    * @param db a connection that has read something, so that its WAL exists
-   * @param opened.ino the inode that had the name of the file before the connection was opened
-   * @param opened.holdsLock whether this process holds the service lock
+   * @param ino the inode that had the name of the file before the connection was opened
+   * @param lock the service lock, if this process holds it
    * @throws {StorageUnavailable} when a file is missing already, or was replaced since
    */
-  constructor(
-    db: DatabaseSync,
-    log: StorageLog,
-    { ino, holdsLock }: { readonly ino: bigint; readonly holdsLock: boolean },
-  ) {
+  constructor(db: DatabaseSync, log: StorageLog | undefined, ino: bigint, lock?: string) {
     const file = fileOf(db);
     this.#db = db;
     this.#log = log;
@@ -59,7 +48,7 @@ export class FileGuard {
       ),
       this.#wal,
       guarded(`${file}-shm`, 'put it back, or stop every program that has the file open'),
-      ...(holdsLock ? [guarded(serviceLockPath(file), LOCK_ADVICE)] : []),
+      ...(lock === undefined ? [] : [guarded(lock, LOCK_ADVICE)]),
     ];
     if (this.#files[0]?.stats.ino !== ino) {
       throw new StorageUnavailable(`${file} was replaced while it was being opened`);
@@ -90,7 +79,7 @@ export class FileGuard {
     const problem = missing.length === 0 ? undefined : describe(missing);
     if (problem !== this.#problem) {
       this.#problem = problem;
-      this.#log.warn(problem ?? `${this.#file} and the files beside it are back in place: writes resume`);
+      this.#log?.warn(problem ?? `${this.#file} and the files beside it are back in place: writes resume`);
       // Saves the WAL before anything else can go wrong. If more is missing, other programs may use another WAL index.
       if (missing.length === 1 && missing[0] === this.#wal) this.#saveRemovedWal();
     }
@@ -102,15 +91,14 @@ export class FileGuard {
    * write, and SQLITE_BUSY would repeat it.
    */
   #saveRemovedWal(): void {
-    let outcome = 'could not be';
+    let outcome = 'were';
     try {
-      const [row] = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
-      if (row?.['busy'] === 0n) outcome = 'were';
+      emptyLog(this.#db);
     } catch (error) {
-      outcome += ` (${String(error)})`;
+      outcome = `could not be (${String(error)})`;
     }
     const contents = `the contents of the removed write-ahead log ${this.#wal.path}`;
-    this.#log.warn(`${contents} ${outcome} saved in ${this.#file}`);
+    this.#log?.warn(`${contents} ${outcome} saved in ${this.#file}`);
   }
 }
 
@@ -119,7 +107,8 @@ function describe(missing: readonly GuardedFile[]): string {
   return `writes are refused until this is fixed: ${each.join('; ')}`;
 }
 
-function guarded(path: string, advice: string): GuardedFile {
+/** @param advice what an operator can do when the file is missing */
+function guarded(path: string, advice: string) {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);
   return { path, stats, advice };

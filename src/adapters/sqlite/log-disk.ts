@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 const DUE_FRAMES = 1_000n;
 
 /** A log of this size had a reader in the way of many checkpoints. */
-const LARGE_LOG_BYTES = 64 * MIB;
+const LARGE_LOG_MIB = 64;
 
 /** The pause after a checkpoint that failed, and after one that a reader has cut short. Writes wait during each. */
 const RETRY_MS = 5_000;
@@ -46,8 +46,8 @@ export class LogDisk {
   /** Tells how many frames the log has, and does nothing. */
   readonly #noop: StatementSync;
   #worker: Worker | undefined;
-  /** More than {@link LARGE_LOG_BYTES} while the log is large. */
-  #warnAtBytes = LARGE_LOG_BYTES;
+  /** More than {@link LARGE_LOG_MIB} while the log is large. */
+  #warnAtMib = LARGE_LOG_MIB;
   /** When the next checkpoint may begin, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;
 
@@ -65,13 +65,12 @@ export class LogDisk {
   }
 
   /**
-   * Resolves when everything that was committed before the call is on the disk.
+   * Resolves when everything that was committed before the call is on the disk. Two calls may be under way.
    *
    * @throws the error of `node:fs`, after which what the log holds may be lost
    */
   async flush(): Promise<void> {
-    const descriptor = this.#idle.pop();
-    if (descriptor === undefined) throw new StorageUnavailable('two flushes of the log are under way');
+    const descriptor = this.#idle.pop()!;
     try {
       await flush(descriptor);
     } finally {
@@ -87,26 +86,18 @@ export class LogDisk {
   async checkpointIfDue(): Promise<void> {
     const { log } = this.#noop.get() as { log: bigint };
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
-    const bytes = this.#logBytes();
-    const problem = await this.#checkpoint({ mode: bytes < LARGE_LOG_BYTES ? 'RESTART' : 'TRUNCATE' });
+    const mib = this.#logMib();
+    const problem = await this.#checkpoint({ mode: mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE' });
+    const name = `the write-ahead log ${this.#file}-wal`;
     if (problem === undefined) {
-      if (this.#warnAtBytes > LARGE_LOG_BYTES)
-        this.#log.warn(
-          `the write-ahead log ${this.#file}-wal is small again: ${toMib(this.#logBytes())} MiB`,
-        );
-      this.#warnAtBytes = LARGE_LOG_BYTES;
+      if (this.#warnAtMib > LARGE_LOG_MIB) this.#log.warn(`${name} is small again: ${this.#logMib()} MiB`);
+      this.#warnAtMib = LARGE_LOG_MIB;
       return;
     }
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem !== BUSY)
-      this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem}`);
-    else if (bytes >= this.#warnAtBytes) {
-      this.#log.warn(
-        `the write-ahead log ${this.#file}-wal has grown to ${toMib(bytes)} MiB, because another program keeps ` +
-          'reading the file; stop that program',
-      );
-      while (this.#warnAtBytes <= bytes) this.#warnAtBytes *= 2;
-    }
+    if (problem !== BUSY) this.#log.warn(`${name} could not be checkpointed: ${problem}`);
+    else if (mib >= this.#warnAtMib) this.#log.warn(`${name} has grown to ${mib} MiB, because ${problem}`);
+    while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
   }
 
   /**
@@ -128,7 +119,6 @@ export class LogDisk {
     const worker = this.#worker;
     this.#worker = undefined;
     if (worker !== undefined) {
-      worker.ref();
       worker.postMessage('close', []);
       await once(worker, 'exit');
     }
@@ -138,11 +128,9 @@ export class LogDisk {
   /** @returns what has prevented the checkpoint */
   async #checkpoint(checkpoint: Checkpoint): Promise<string | undefined> {
     this.#worker ??= new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
-    this.#worker.ref();
     this.#worker.postMessage(checkpoint, []);
     try {
       const [problem] = (await once(this.#worker, 'message')) as [string | undefined];
-      this.#worker.unref();
       return problem;
     } catch (error) {
       this.#worker = undefined;
@@ -164,11 +152,8 @@ export class LogDisk {
     for (const descriptor of this.#idle.splice(0)) closeSync(descriptor);
   }
 
-  #logBytes(): number {
-    return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  #logMib(): number {
+    const { size = 0 } = statSync(`${this.#file}-wal`, { throwIfNoEntry: false }) ?? {};
+    return Math.round(size / MIB);
   }
-}
-
-function toMib(bytes: number): number {
-  return Math.round(bytes / MIB);
 }

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import type { StorageLog } from '../../application/ports/storage-health.ts';
 
 /** Only Linux has it. https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
 const MOUNTINFO = '/proc/self/mountinfo';
@@ -24,17 +25,16 @@ export function refuseMounted(file: string): void {
   );
 }
 
-/** One line if an existing file is in a container's own layer or in memory, otherwise `undefined`. */
-export function mountWarning(path: string): string | undefined {
-  const file = realpathSync(path);
+/** Warns of an existing file in a container's own layer or in memory. */
+export function warnIfVolatile(file: string, log: StorageLog): void {
   const { type } = statfsSync(file);
   if (type === TMPFS)
-    return `the SQLite file ${file} is in memory (tmpfs), where no pet lasts; put it on a disk`;
-  if (type !== OVERLAY) return undefined;
-  return (
-    `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
-    `mount a volume: --volume NAME:${dirname(file)}`
-  );
+    log.warn(`the SQLite file ${file} is in memory (tmpfs), where no pet lasts; put it on a disk`);
+  if (type === OVERLAY)
+    log.warn(
+      `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
+        `mount a volume: --volume NAME:${dirname(file)}`,
+    );
 }
 
 /** @param mountinfo its fifth field is the mount point, with white space and backslashes in octal */

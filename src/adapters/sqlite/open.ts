@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Opened } from '../../application/storage-kind.ts';
@@ -8,13 +8,13 @@ import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.
 import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { CommitQueue, type DurableWrite } from './commit-queue.ts';
-import { connect, emptyLog, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
+import { connect, emptyLog, fileOf, makeDurable, refuseTruncated } from './connection.ts';
 import { refuseDamaged, sqliteInspector } from './damage.ts';
 import { retryAndTranslate, retryWhileBusy, setupError } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { LogDisk } from './log-disk.ts';
-import { refuseMounted } from './mounts.ts';
-import { takeServiceLock } from './service-lock.ts';
+import { refuseMounted, warnIfVolatile } from './mounts.ts';
+import { serviceLockPath, takeServiceLock } from './service-lock.ts';
 import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
@@ -24,14 +24,11 @@ import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
 /** What a service works with, and what a command that writes pets works with. */
 export type SqliteStorage = Opened['service'] & Opened['writing'];
 
-/** For commands: they report failures as errors, and a rejected write says what a warning would. */
-const NO_WARNINGS: StorageLog = { warn: () => {} };
-
 /**
  * Opens the file for a service or a command, and holds its service lock. Creates the file and its directory if they are
  * missing. A service leaves every wait for the disk to threads. A command commits in place.
  *
- * @param log of a service; absent for a command
+ * @param log of a service; absent for a command, which reports failures as errors
  * @param meter absent when nothing is measured
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
@@ -50,16 +47,17 @@ export async function openSqliteStorage(
     await retryWhileBusy(() => emptyLog(db));
     await retryWhileBusy(() => createSchema(db));
     await retryWhileBusy(() => refuseDamaged(db));
-    const guard = new FileGuard(db, log ?? NO_WARNINGS, { ino, holdsLock: true });
+    const guard = new FileGuard(db, log, ino, serviceLockPath(fileOf(db)));
     // From now on no commit waits for the disk, but for the first one in the log.
     if (log !== undefined) db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
     const disk = log && new LogDisk(db, guard.walIno, log);
     opened.defer(async () => disk?.close());
     // Before the thread of the checkpoints: the last one to close the file empties its log.
     opened.use(db);
-    const commits = new CommitQueue(db, { guard, disk, log: log ?? NO_WARNINGS, meter });
+    const commits = new CommitQueue(db, { guard, disk, log, meter });
     opened.defer(() => commits.close());
     const cache = new ReadCache(db);
+    if (log !== undefined) warnIfVolatile(fileOf(db), log);
     return {
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),
@@ -86,8 +84,8 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
     await retryWhileBusy(() => refuseOtherVersion(db));
     // A checkpoint beside the commits of a service could lose what the service has acknowledged: see `LogDisk`.
     db.exec('PRAGMA wal_autocheckpoint = 0');
-    const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
-    const commits = new CommitQueue(db, { guard, log: NO_WARNINGS });
+    const guard = new FileGuard(db, undefined, ino);
+    const commits = new CommitQueue(db, { guard });
     opened.defer(() => commits.close());
     return {
       keys: new SqliteApiKeyRepository(db, commits.write),
@@ -103,7 +101,7 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
  */
 export async function openSqliteForReading(path: string): Promise<Opened['reading']> {
   return openOrRelease(path, async (file, opened) => {
-    const db = opened.use(connect(file, { readOnly: true }));
+    const db = opened.use(connect(file, 'read'));
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
     return readersOf(db, opened);
@@ -120,27 +118,20 @@ export async function openSqliteForReading(path: string): Promise<Opened['readin
 export async function openSqliteForChecking(path: string): Promise<Opened['checking']> {
   return openOrRelease(path, async (file, opened) => {
     const immutable = !existsSync(`${file}-wal`);
-    const before = stateOf(file);
-    const db = opened.use(connect(file, { readOnly: true, immutable }));
+    const { mtimeNs } = statSync(file, { bigint: true });
+    const db = opened.use(connect(file, immutable ? 'immutable' : 'read'));
     await retryWhileBusy(() => refuseTruncated(db));
     await retryWhileBusy(() => refuseOtherVersion(db));
     const readers = readersOf(db, opened);
-    return {
-      ...readers,
-      keys: {
-        async list() {
-          const found = await readers.keys.list();
-          // The last read of a check.
-          if (immutable && stateOf(file) !== before) {
-            throw new StorageUnavailable(
-              `the SQLite file ${file} was changed during the check; run it again`,
-            );
-          }
-          return found;
-        },
-      },
-      inspector: sqliteInspector(db),
+    // The last read of a check.
+    const list = async () => {
+      const found = await readers.keys.list();
+      if (immutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {
+        throw new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`);
+      }
+      return found;
     };
+    return { ...readers, keys: { list }, inspector: sqliteInspector(db) };
   });
 }
 
@@ -153,11 +144,6 @@ function readersOf(db: DatabaseSync, opened: AsyncDisposableStack): Opened['read
     keys: new SqliteApiKeyRepository(db, refusedWrite),
     close: () => opened.disposeAsync(),
   };
-}
-
-function stateOf(file: string): string {
-  const { mtimeNs, size, ino } = statSync(file, { bigint: true });
-  return `${mtimeNs} ${size} ${ino}`;
 }
 
 /** If `open` fails, releases what it has added to `opened`, the last first, and translates the error. */
@@ -186,9 +172,11 @@ export async function openOrRelease<T>(
 async function connectForWriting(file: string, opened: AsyncDisposableStack) {
   await createFile(file);
   const { ino } = statSync(file, { bigint: true });
-  const db = opened.use(connect(file, { readOnly: false }));
+  const db = opened.use(connect(file, 'write'));
   refuseMounted(fileOf(db));
-  refuseReadOnly(db);
+  // Before the first read: SQLite gives the files beside the database the same permissions. If they were created
+  // read-only, they would still stop the service after the database itself has become writable.
+  accessSync(file, constants.W_OK);
   const isEmpty = (await retryWhileBusy(() => readVersion(db))) === 0;
   if (!isEmpty) await retryWhileBusy(() => refuseOtherVersion(db));
   return { db, ino, isEmpty };

@@ -2,11 +2,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
-import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
+import { type PetRow, toArchivedPet, toPetValues } from './pet-row.ts';
 import { retryAndTranslate } from './errors.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { DurableWrite } from './commit-queue.ts';
-import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './statements.ts';
+import { ARCHIVE_STATEMENTS, integerIn, prepareAll, type Prepared } from './statements.ts';
 
 /**
  * Reads the pets of a SQLite file, even while a service writes to it. Writes need the service lock: a connection without
@@ -15,37 +15,32 @@ import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './st
 export class SqlitePetArchive implements PetArchive {
   readonly #write: DurableWrite;
   readonly #cache: ReadCache | undefined;
-  readonly #queries: Prepared<typeof ARCHIVE_QUERIES>;
-  readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
-  readonly #toArchivedPet: PetReader['toArchivedPet'];
+  readonly #statements: Prepared<typeof ARCHIVE_STATEMENTS>;
 
   /** @param cache is emptied by every write, because the ids of an archive come in any order */
   constructor(db: DatabaseSync, write: DurableWrite, cache?: ReadCache) {
     this.#write = write;
     this.#cache = cache;
-    this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
-    this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
-    this.#toArchivedPet = petReader(db).toArchivedPet;
+    this.#statements = prepareAll(db, ARCHIVE_STATEMENTS, { returnArrays: true });
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
-      const rows = this.#queries.read.all(after, limit) as unknown as ArchivedPetRow[];
-      return parseStoredPage(rows, after, this.#toArchivedPet);
+      const rows = this.#statements.read.all(after, limit) as unknown as PetRow[];
+      return parseStoredPage(rows, after, toArchivedPet);
     });
   }
 
   async greatestId(): Promise<bigint> {
-    return retryAndTranslate(() => integerIn(this.#queries.greatestId.get()));
+    return retryAndTranslate(() => integerIn(this.#statements.greatestId.get()));
   }
 
   async lastId(): Promise<bigint> {
-    return retryAndTranslate(() => integerIn(this.#queries.lastId.get()));
+    return retryAndTranslate(() => integerIn(this.#statements.lastId.get()));
   }
 
   async count(upTo: bigint): Promise<number> {
-    const count = await retryAndTranslate(() => integerIn(this.#queries.count.get(upTo)));
-    return Number(count);
+    return retryAndTranslate(() => Number(integerIn(this.#statements.count.get(upTo))));
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
@@ -70,14 +65,8 @@ export class SqlitePetArchive implements PetArchive {
     const { id } = pet;
     const { changes } = this.#statements.insert.run(...toPetValues(pet, pet.idempotency));
     if (changes !== 0n) return;
-    const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
+    const stored = this.#statements.byId.get(id) as unknown as PetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);
-    if (!samePet(this.#toArchivedPet(stored), pet)) throw new PetIdTaken(id);
+    if (!samePet(toArchivedPet(stored), pet)) throw new PetIdTaken(id);
   }
-}
-
-/** The value of a query that returns one integer. */
-function integerIn(row: unknown): bigint {
-  const [value] = row as readonly [bigint];
-  return value;
 }

@@ -2,14 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-health.ts';
 import type { DurableWrite } from './commit-queue.ts';
-import { SCHEMA_VERSION, versionProblem } from './schema.ts';
-import { INSERT_STATEMENTS } from './statements.ts';
+import { refuseOtherVersion, SCHEMA_VERSION } from './schema.ts';
+import { PET_STATEMENTS } from './statements.ts';
 
 /** How long a probe waits for the write lock, which a command holds for a moment, and for the disk. */
 const PROBE_TIMEOUT_MS = 1_500;
 
 /** Reads a random pet, too. In a large file its page is most likely not in the cache of the connection. */
-const LAST_ID = `SELECT (${INSERT_STATEMENTS.lastId}) AS lastId, (SELECT id FROM pets
+const LAST_ID = `SELECT (${PET_STATEMENTS.lastId}) AS lastId, (SELECT id FROM pets
   WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets) ORDER BY id LIMIT 1)`;
 
 /**
@@ -25,8 +25,7 @@ const TRIAL = `SAVEPOINT trial;
 export function sqliteProbe(db: DatabaseSync, write: DurableWrite): StorageProbe {
   const state = db.prepare(LAST_ID);
   const readAndWrite = () => {
-    const problem = versionProblem(db);
-    if (problem !== undefined) throw new StorageUnavailable(problem);
+    refuseOtherVersion(db);
     const { lastId } = state.get() as StorageState;
     // SQLite writes the page even though the value stays the same.
     db.exec(`${TRIAL}; PRAGMA user_version = ${SCHEMA_VERSION}`);
@@ -38,7 +37,7 @@ export function sqliteProbe(db: DatabaseSync, write: DurableWrite): StorageProbe
         return await write(readAndWrite, PROBE_TIMEOUT_MS);
       } catch (cause) {
         if (cause instanceof StorageUnavailable) throw cause;
-        throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });
+        throw new StorageUnavailable((cause as Error).message, { cause });
       }
     },
   };

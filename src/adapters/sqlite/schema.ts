@@ -63,22 +63,19 @@ export function readVersion(db: DatabaseSync): number {
   return Number(version);
 }
 
-/** One line that says what to do about the version, or `undefined` when this build can use it. */
-export function versionProblem(db: DatabaseSync): string | undefined {
-  const version = readVersion(db);
-  if (version === SCHEMA_VERSION) return undefined;
-  const file = `the SQLite file ${fileOf(db)}`;
-  if (version === 0) return `${file} is empty; there is nothing to read`;
-  const is = `${file} has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION
-    ? `${is}; a build that was never released made it: export it with that build, then import`
-    : `${is}; run a newer build of petstore`;
-}
-
 /** @throws {StorageSetupError} when the file is empty, belongs to another application or has another schema version */
 export function refuseOtherVersion(db: DatabaseSync): void {
-  const problem = versionProblem(db);
-  if (problem !== undefined) throw new StorageSetupError(problem);
+  const version = readVersion(db);
+  if (version === SCHEMA_VERSION) return;
+  const file = `the SQLite file ${fileOf(db)}`;
+  if (version === 0) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
+  const advice =
+    version < SCHEMA_VERSION
+      ? 'a build that was never released made it: export it with that build, then import'
+      : 'run a newer build of petstore';
+  throw new StorageSetupError(
+    `${file} has schema version ${version}, this build needs ${SCHEMA_VERSION}; ${advice}`,
+  );
 }
 
 /**

@@ -6,18 +6,6 @@ const ARCHIVE_VALUES = ARCHIVE_COLUMNS.replaceAll(/\w+/g, '?');
 
 // A bare `LIMIT ?` makes SQLite plan the query again for each value that is bound. `LIMIT +?` does not.
 
-/** The reads of requests. `test/adapters/sqlite/query-plans.test.ts` proves that none of them scans or sorts. */
-export const PET_QUERIES = {
-  byId: `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`,
-  /** Finds the entry of a pet in the index, even if the table has lost the pet. */
-  byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
-    WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
-  list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? AND id < ? ORDER BY id LIMIT +?`,
-  // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
-  listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status
-    WHERE status = ? AND id > ? AND id < ? ORDER BY id LIMIT +?`,
-} as const;
-
 /** Each row of sqlite_sequence with this name or that of the table holds an id that was assigned or reserved. */
 const RESERVED = 'petstore ids';
 
@@ -26,28 +14,31 @@ const RESERVED = 'petstore ids';
 const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM pets), 0), ifnull((SELECT max(seq) FROM sqlite_sequence
   WHERE name IN ('pets', '${RESERVED}') AND typeof(seq) = 'integer'), 0)) AS id`;
 
-/** The statements of an insert. The query plan of `byIdempotencyKey` is tested too. */
-export const INSERT_STATEMENTS = {
+/** The statements of requests. `test/adapters/sqlite/query-plans.test.ts` proves that no read scans or sorts. */
+export const PET_STATEMENTS = {
+  byId: `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`,
+  /** Finds the entry of a pet in the index, even if the table has lost the pet. */
+  byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
+    WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
+  list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? AND id < ? ORDER BY id LIMIT +?`,
+  // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
+  listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status
+    WHERE status = ? AND id > ? AND id < ? ORDER BY id LIMIT +?`,
   insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES})`,
   byIdempotencyKey: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE idempotency_key = ?`,
   lastId: LAST_ID,
 } as const;
 
-/** The reads of the archive. Only `count` and `nth` read more rows than they return. */
-export const ARCHIVE_QUERIES = {
+/**
+ * The statements of the archive. Of its reads, only `count` and `nth` read more rows than they return. SQL may change
+ * the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html
+ */
+export const ARCHIVE_STATEMENTS = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
   nth: `SELECT ${ARCHIVE_COLUMNS} FROM pets ORDER BY id LIMIT 1 OFFSET ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
   lastId: LAST_ID,
-} as const;
-
-/** What `petstore check` reads of the counter of ids. */
-export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
-  (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), (SELECT ifnull(max(id), 0) FROM pets)`;
-
-/** The writes of the archive. SQL may change the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html */
-export const ARCHIVE_WRITES = {
   // A taken id or idempotency key changes nothing.
   insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES}) ON CONFLICT DO NOTHING`,
   byId: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id = ?`,
@@ -55,6 +46,10 @@ export const ARCHIVE_WRITES = {
     WHERE column1 NOT IN (SELECT name FROM sqlite_sequence)`,
   raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
+
+/** What `petstore check` reads of the counter of ids. */
+export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
+  ifnull((SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), 0), (SELECT ifnull(max(id), 0) FROM pets)`;
 
 /** The statements for API keys. Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
@@ -80,4 +75,10 @@ export function prepareAll<Statements extends Readonly<Record<string, string>>>(
   const prepared = Object.entries(statements).map(([name, sql]) => [name, db.prepare(sql, options)] as const);
   // `Object.fromEntries` forgets the names.
   return Object.fromEntries(prepared) as Prepared<Statements>;
+}
+
+/** The value of a query that returns one integer. */
+export function integerIn(row: unknown): bigint {
+  const [value] = row as readonly [bigint];
+  return value;
 }

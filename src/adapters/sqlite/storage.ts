@@ -4,7 +4,6 @@ import { unescape } from 'node:querystring';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { Opened, Purpose, StorageKind } from '../../application/storage-kind.ts';
 import { setupError } from './errors.ts';
-import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
@@ -22,15 +21,9 @@ export const sqliteStorage: StorageKind<false> = {
     const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : /^(?:service|writing)$/.test(name));
     const { log, meter } = purpose.for === 'service' ? purpose : {};
     const adapter = await import('./open.ts');
-    const openForWriting = async () => {
-      const storage = await adapter.openSqliteStorage(path, log, meter);
-      const warning = log && mountWarning(path);
-      if (warning !== undefined) log?.warn(warning);
-      return storage;
-    };
     const ways: { readonly [Name in keyof Opened]: () => Promise<Opened[Name]> } = {
-      service: openForWriting,
-      writing: openForWriting,
+      service: () => adapter.openSqliteStorage(path, log, meter),
+      writing: () => adapter.openSqliteStorage(path),
       reading: () => adapter.openSqliteForReading(path),
       checking: () => adapter.openSqliteForChecking(path),
       keys: () => adapter.openSqliteKeys(path),

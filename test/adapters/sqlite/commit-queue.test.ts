@@ -3,12 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import type { Idempotency } from '../../../src/application/ports/pet-repository.ts';
 import type { NewPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { commits, commitsTo, count, newDatabase, otherConnection } from '../../support/sqlite.ts';
+import { commits, commitsTo, count, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
 describe('group commit', () => {
@@ -24,7 +23,9 @@ describe('group commit', () => {
   });
 
   it('reports how many inserts shared a commit, before any of them resolves', async () => {
-    const { pets, reports } = await metered();
+    const reports: number[] = [];
+    const meter = { insertsCommitted: (inserts: number) => void reports.push(inserts), connection() {} };
+    const { pets } = await opened({ meter });
 
     await Promise.all(
       times(50, async () => {
@@ -35,32 +36,6 @@ describe('group commit', () => {
     await pets.insert(rex);
 
     expect(reports).toStrictEqual([50, 1]);
-  });
-
-  it('reports nothing when a commit fails', async () => {
-    const { file, pets, reports } = await metered(20);
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-
-    expect(reports).toStrictEqual([]);
-  });
-
-  it('shows other programs the whole batch or nothing, before any insert resolves', async () => {
-    const { file, pets } = await opened();
-    const other = otherConnection(file);
-    const seen: bigint[] = [];
-
-    const inserting = times(50, async () => {
-      await pets.insert(rex);
-      seen.push(count(other));
-    });
-    const during = count(other);
-    await Promise.all(inserting);
-
-    expect(during).toBe(0n);
-    expect(seen).toStrictEqual(times(50, () => 50n));
   });
 });
 
@@ -147,8 +122,7 @@ describe('a file that another program has locked', () => {
   it('makes inserts wait, while the event loop and reads continue', async () => {
     const { file, pets } = await opened();
     const pet = await pets.insert(rex);
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
+    const other = writeLock(file);
 
     let settled = 0;
     const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
@@ -163,32 +137,10 @@ describe('a file that another program has locked', () => {
     expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted]);
   });
 
-  it('never blocks the event loop', async () => {
-    const { db } = await opened();
-
-    expect(db.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 0n });
-  });
-
-  it('fails inserts after their deadline, and the next one succeeds when the lock is gone', async () => {
-    const { file, db, pets } = await opened({ timeoutMs: 20 });
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    const outcomes = await Promise.allSettled(times(3, () => pets.insert(rex)));
-    other.exec('COMMIT');
-
-    for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
-    }
-    expect(count(db)).toBe(0n);
-    expect((await pets.insert(rex)).id).toBe(1n);
-  });
-
   it('gives every insert its own deadline', async () => {
     const clock = fakeClock('setTimeout', 'clearTimeout');
     const { file, pets } = await opened({ timeoutMs: 600 });
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
+    const other = writeLock(file);
 
     const early = pets.insert(rex);
     clock.advance(300);
@@ -199,43 +151,9 @@ describe('a file that another program has locked', () => {
 
     expect(await late).toStrictEqual({ id: 1n, ...rex });
   });
-
-  it('lets at most 10,000 inserts wait', async () => {
-    const { file, db, pets } = await opened();
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    const waiting = times(10_000, () => pets.insert(rex));
-    await expect(pets.insert(rex)).rejects.toStrictEqual(
-      new StorageUnavailable('10000 writes are waiting already'),
-    );
-    other.exec('COMMIT');
-
-    await Promise.all(waiting);
-    expect(count(db)).toBe(10_000n);
-    await pets.insert(rex);
-  });
 });
 
 describe('close', () => {
-  it('waits for the inserts in progress and refuses new ones', async () => {
-    const { file, queue, pets } = await opened();
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    let closed = false;
-    const inserting = times(3, () => pets.insert(rex));
-    const closing = queue.close().finally(() => (closed = true));
-    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable('the storage is closed'));
-    for (let n = 0; n < 100; n++) await turn();
-    expect(closed).toBe(false);
-
-    other.exec('COMMIT');
-    await closing;
-    await Promise.all(inserting);
-    expect(count(other)).toBe(3n);
-  });
-
   it('waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
     const clock = fakeClock('setTimeout', 'clearTimeout');
     const warnings: string[] = [];
@@ -412,26 +330,9 @@ describe('a flush that hangs', () => {
   });
 });
 
-describe('a checkpoint', () => {
-  it('lets writes wait and reads go on', async () => {
-    const { disk, db, pets } = await openedOnHeldDisk();
-    disk.flush = async () => {};
-    const checkpoint = Promise.withResolvers<void>();
-    disk.checkpoint = checkpoint.promise;
-    const inserting = pets.insert(rex);
-    await turns();
-    expect([count(db), await pets.list({ limit: 1 })]).toStrictEqual([0n, []]);
-
-    checkpoint.resolve();
-
-    expect((await inserting).id).toBe(1n);
-  });
-});
-
 /** A disk whose flushes the test ends. */
 class HeldDisk {
   readonly flushes: PromiseWithResolvers<void>[] = [];
-  checkpoint: Promise<void> | undefined;
   recover = async () => {};
 
   flush = async () => {
@@ -440,7 +341,7 @@ class HeldDisk {
     return flush.promise;
   };
 
-  checkpointIfDue = async () => this.checkpoint;
+  checkpointIfDue = async () => {};
 }
 
 /** Enough turns for a commit, and for the answers of its flush. */
@@ -457,15 +358,6 @@ async function opened(options: Parameters<typeof commitsTo>[1] = {}) {
 async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
   const disk = new HeldDisk();
   return { disk, ...(await opened({ disk, ...options })) };
-}
-
-async function metered(timeoutMs?: number) {
-  const reports: number[] = [];
-  const meter: StorageMeter = {
-    insertsCommitted: (inserts) => reports.push(inserts),
-    connection: () => reports.push(NaN),
-  };
-  return { reports, ...(await opened({ meter, timeoutMs })) };
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

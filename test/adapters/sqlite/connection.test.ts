@@ -1,30 +1,13 @@
-import { link, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { connect, fileOf, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
+import { describe, expect, it } from 'vitest';
+import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { openFilesIn } from '../../support/open-files.ts';
-import { newFile } from '../../support/sqlite.ts';
-
-describe('connect', () => {
-  it('leaves a file that it refuses closed', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
-    const file = await newFile();
-    await writeFile(file, '');
-    await link(file, `${file}2`);
-
-    expect(() => connect(file, { readOnly: false })).toThrow(StorageSetupError);
-
-    expect(await openFilesIn(dirname(file))).toStrictEqual([]);
-  });
-});
+import { newDatabase, newFile } from '../../support/sqlite.ts';
 
 describe('makeDurable', () => {
   it('makes a commit wait for the disk', async () => {
-    const db = connect(await newFile(), { readOnly: false });
-    onTestFinished(() => db.close());
+    const { db } = await newDatabase();
     // No test can cut the power. With these settings SQLite promises to survive it.
     db.exec('PRAGMA synchronous = NORMAL');
     makeDurable(db);
@@ -47,13 +30,5 @@ describe('makeDurable', () => {
           'move it to a local disk',
       ),
     );
-  });
-});
-
-describe('fileOf', () => {
-  it('refuses a database in memory', () => {
-    using db = new DatabaseSync(':memory:');
-
-    expect(() => fileOf(db)).toThrow(new StorageSetupError('the SQLite database has no file'));
   });
 });

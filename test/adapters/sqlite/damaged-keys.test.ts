@@ -11,7 +11,6 @@ describe('a damaged API key in SQLite', () => {
     ["digest = x'00'", 'digest must be 64 lower-case hex digits'],
     ['label = NULL', 'label must be 1 to 64 visible characters, with spaces only between them'],
     ["scopes = 'pets:admin'", 'scopes must be one or more of pets:read, pets:write'],
-    ["scopes = x'00'", 'scopes must be one or more of pets:read, pets:write'],
     ['created_at = NULL', 'createdAt must be an instant'],
     ["expires_at = 'soon'", 'expiresAt must be an instant'],
     ['expires_at = 8640000000000001', 'expiresAt must be an instant'],
@@ -20,14 +19,11 @@ describe('a damaged API key in SQLite', () => {
     ['origin_id = id', CHECKSUM],
     ["last_used_at = x'00'", 'lastUsedAt must be an instant'],
     ['digest = zeroblob(32)', CHECKSUM],
-    ["scopes = 'pets:write'", CHECKSUM],
     ['revoked_at = 7', CHECKSUM],
-    ['expires_at = 7', CHECKSUM],
     ['checksum = 7', CHECKSUM],
     ['checksum = NULL', CHECKSUM],
     ['last_used_at = checksum, checksum = NULL', CHECKSUM],
     ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
-    ['seconds = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ])('is not returned: %s', async (change, problem) => {
     const file = await newFile();

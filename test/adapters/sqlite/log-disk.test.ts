@@ -116,7 +116,7 @@ describe('after a failed flush', () => {
 
     await expect(disk.recover()).rejects.toMatchObject({
       kind: 'storage-unavailable',
-      message: 'the log cannot be checkpointed: busy',
+      message: expect.stringMatching(/^the log cannot be checkpointed: another program keeps reading/),
     });
   });
 

@@ -1,8 +1,8 @@
-import { readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
+import { readdir, readFile, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSqliteForChecking, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
@@ -72,17 +72,6 @@ describe('a check of a SQLite file', () => {
 
     await expect(keys.list()).rejects.toStrictEqual(
       new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`),
-    );
-  });
-});
-
-describe('a check refuses', () => {
-  it('a truncated file', async () => {
-    const file = await closedFile();
-    await truncate(file, (await stat(file)).size - 1);
-
-    await expect(openSqliteForChecking(file)).rejects.toStrictEqual(
-      new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`),
     );
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
-import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -29,23 +29,6 @@ describe('the archive of a SQLite file', () => {
     const rex = await storage.pets.insert(aPet());
     expect(await reading.archive.read(rex.id - 1n, 20)).toStrictEqual([rex]);
     expect([await reading.archive.lastId(), await reading.archive.count(rex.id)]).toStrictEqual([rex.id, 11]);
-  });
-
-  it('waits while another program has locked the file', async () => {
-    const file = await newFile();
-    const storage = await openService(file);
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-    const mine = archivedPets(3).map((pet) => ({ ...pet }));
-    const writing = storage.archive.write(mine);
-    // A change by the caller during the wait has no effect.
-    for (const pet of mine) {
-      pet.name = 'changed';
-      if (pet.idempotency !== undefined) Object.assign(pet.idempotency, idempotencyFor('b'));
-    }
-    other.exec('COMMIT');
-    await writing;
-    expect(await storage.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
   });
 
   it('knows the last id even after an operator has lowered the sequence', async () => {

@@ -1,23 +1,16 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { beforeEach, describe, expect, it } from 'vitest';
-import type { DurableWrite } from '../../../src/adapters/sqlite/commit-queue.ts';
+import { describe, expect, it } from 'vitest';
 import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { transaction } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { numbers } from '../../support/numbers.ts';
-import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
-import { commits, newDatabase, otherConnection, commitsTo } from '../../support/sqlite.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { commits, commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
 
 /** How long the probe waits for the write lock. */
 const DEADLINE_MS = 1_500;
-
-let clock: FakeClock;
-
-beforeEach(() => {
-  clock = fakeClock('setTimeout', 'clearTimeout');
-});
 
 describe('the probe of a SQLite file', () => {
   it('knows the last id, and commits a transaction that changes neither the schema nor its version', async () => {
@@ -52,34 +45,10 @@ describe('the probe of a SQLite file', () => {
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
   });
 
-  it('fails when the guard does', async () => {
-    const { probe } = await opened(async () => {
-      throw new StorageUnavailable('gone');
-    });
-
-    await expect(probe.check()).rejects.toThrow('gone');
-  });
-
-  it('waits while another program has locked the file for a moment', async () => {
-    const { file, probe } = await opened();
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
-
-    let isSettled = false;
-    const checking = probe.check().finally(() => (isSettled = true));
-    for (let n = 0; n < 100; n++) await new Promise(setImmediate);
-    expect(isSettled).toBe(false);
-    const before = await commits(file);
-    other.exec('COMMIT');
-
-    expect(await checking).toStrictEqual({ lastId: 0n });
-    expect(await commits(file)).toBe(before + 1);
-  });
-
   it('fails after its deadline when another program keeps the file locked', async () => {
+    const clock = fakeClock('setTimeout', 'clearTimeout');
     const { file, probe } = await opened();
-    const other = otherConnection(file);
-    other.exec('BEGIN IMMEDIATE');
+    const other = writeLock(file);
 
     const checking = probe.check();
     clock.advance(DEADLINE_MS);
@@ -120,7 +89,7 @@ it('the probe of a SQLite file writes as many pages as an insert, and leaves no 
   expect(await probe.check()).toStrictEqual({ lastId: 9_007_199_254_740_991n });
 });
 
-async function opened(write?: DurableWrite) {
+async function opened() {
   const { file, db } = await newDatabase();
-  return { file, db, probe: sqliteProbe(db, write ?? commitsTo(db).write) };
+  return { file, db, probe: sqliteProbe(db, commitsTo(db).write) };
 }

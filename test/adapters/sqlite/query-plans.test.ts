@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import { INSERT_STATEMENTS, KEY_STATEMENTS, PET_QUERIES } from '../../../src/adapters/sqlite/statements.ts';
+import { KEY_STATEMENTS, PET_STATEMENTS } from '../../../src/adapters/sqlite/statements.ts';
 import { newDatabase } from '../../support/sqlite.ts';
 
-const { byIdempotencyKey } = INSERT_STATEMENTS;
-const QUERIES = { ...PET_QUERIES, byIdempotencyKey };
+const { insert: _insert, lastId: _lastId, ...QUERIES } = PET_STATEMENTS;
 
 /** One step each: an index leads to the first row, and the rows follow in order. No scan, no sort. */
 const PLANS: Record<keyof typeof QUERIES, string> = {
