@@ -89,13 +89,6 @@ export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<
   await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });
 }
 
-/** For a client that would weaken the guarantees of the collections. A connection string that does so is refused. */
-export const WEAK: MongoClientOptions = {
-  writeConcern: { w: 1, journal: false },
-  readConcernLevel: 'local',
-  readPreference: 'nearest',
-};
-
 /** Asks the primary whether it still is the primary. */
 export const isConfirmation = ({ command }: CommandStartedEvent) =>
   command['readConcern']?.level === 'linearizable';

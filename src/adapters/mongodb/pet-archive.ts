@@ -17,7 +17,7 @@ import {
   toArchivedPet,
   toPetDocument,
 } from './pet-document.ts';
-import { concernsOf, type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
+import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
 /**
  * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):
@@ -113,9 +113,7 @@ export class MongoPetArchive implements PetArchive {
     };
     try {
       if (this.#reads.isStandalone) return await replace({});
-      await this.#db.client.withSession((session) =>
-        session.withTransaction(() => replace({ session }), concernsOf(this.#db)),
-      );
+      await this.#db.client.withSession((session) => session.withTransaction(() => replace({ session })));
     } catch (error) {
       if (isServerError(error, 'DuplicateKey')) await this.#refuseKeyConflict(document);
       throw error;

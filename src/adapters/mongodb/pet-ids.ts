@@ -4,7 +4,7 @@ import { MAX_PET_ID } from '../../domain/pet.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
 import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
 import {
-  concernsOf,
+  durable,
   type FenceDocument,
   isLong,
   type PetDocument,
@@ -35,8 +35,7 @@ export type Failure = {
  * @throws {MongoWriteConcernError} unless a majority stands behind the reply
  */
 export async function insertInOrder(db: Db, documents: readonly Document[]): Promise<Failure | undefined> {
-  const { w, journal: j, wtimeoutMS: wtimeout } = concernsOf(db).writeConcern;
-  const insert = { insert: 'pets', documents, ordered: true, writeConcern: { w, j, wtimeout } };
+  const insert = { insert: 'pets', documents, ordered: true, writeConcern: durable(db) };
   const { writeErrors }: { readonly writeErrors?: readonly Failure[] } = await db.command(insert);
   return writeErrors?.[0];
 }

@@ -7,7 +7,7 @@ import { Batcher } from './round-trips/batcher.ts';
 import { SharedSearch } from './round-trips/shared-search.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
-import { concernsOf, type PetDocument, petsOf, toBigInt, toLong } from './schema/collections.ts';
+import { type PetDocument, petsOf, toBigInt, toLong } from './schema/collections.ts';
 
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;
@@ -81,8 +81,7 @@ export class PetReader {
    * @returns the documents as bytes, to decode one by one
    */
   async #findBytes(filter: Filter<PetDocument>, options: Document): Promise<readonly Uint8Array[]> {
-    const { readConcern } = concernsOf(this.#db);
-    const find = { find: 'pets', filter, ...options, singleBatch: true, readConcern };
+    const find = { find: 'pets', filter, ...options, singleBatch: true, readConcern: { level: 'majority' } };
     const { cursor } = await this.#db.command(find, { fieldsAsRaw: { firstBatch: true } });
     return (cursor as { readonly firstBatch: readonly Uint8Array[] }).firstBatch;
   }

@@ -1,9 +1,6 @@
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 
-/** How long a write may wait for a majority. Default: 5 s. The connection string can override it. */
-export const WRITE_TIMEOUT_MS = 5_000;
-
 /**
  * Defaults of every client. The connection string overrides them but for the guarantees in `GUARANTEES`. With the
  * driver's own defaults a frozen primary can hang a request for 40 s.
@@ -22,7 +19,8 @@ const DEFAULT_OPTIONS = {
   retryWrites: true,
   w: 'majority',
   journal: true,
-  wtimeoutMS: WRITE_TIMEOUT_MS,
+  /** How long a write may wait for a majority. */
+  wtimeoutMS: 5_000,
   readConcernLevel: 'majority',
 } as const;
 

@@ -1,7 +1,6 @@
 import { type Collection, type Db, type Double, Long, Timestamp, type UUID } from 'mongodb';
 import type { ApiKey } from '../../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN, isInt64, type NewPet } from '../../../domain/pet.ts';
-import { WRITE_TIMEOUT_MS } from '../connection/create-client.ts';
 
 /** The value of a field as BSON. */
 type BsonOf<Value> = Value extends bigint ? Long : Value extends undefined ? null : Value;
@@ -31,9 +30,6 @@ export type RateLimitDocument = {
   readonly expire: Date;
 };
 
-/** For a command that is not one of a collection, to which the driver adds nothing. */
-export const DURABLE = { w: 'majority', j: true, wtimeout: WRITE_TIMEOUT_MS } as const;
-
 type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 
 export const RATE_LIMITS = 'rate_limits';
@@ -43,25 +39,24 @@ export const RATE_LIMITS = 'rate_limits';
 // https://github.com/mongodb/node-mongodb-native/pull/4109 fixed half of it.
 const EXACT = { promoteLongs: false } as const;
 
+// Collections and transactions have the concerns of the client, which a connection string cannot weaken: only what
+// cannot be rolled back is read or acknowledged.
+
 export function petsOf(db: Db): Collection<PetDocument> {
-  return db.collection<PetDocument>('pets', { ...EXACT, ...concernsOf(db) });
+  return db.collection<PetDocument>('pets', EXACT);
 }
 
 export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
-  return db.collection<ApiKeyDocument>('api_keys', concernsOf(db));
+  return db.collection<ApiKeyDocument>('api_keys');
 }
 
 export function versionsOf(db: Db): Collection<VersionDocument> {
-  return db.collection<VersionDocument>('schema', concernsOf(db));
+  return db.collection<VersionDocument>('schema');
 }
 
-/** Only what cannot be rolled back is read or acknowledged. Of the client's options, only the write timeout counts. */
-export function concernsOf({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
-  return {
-    readPreference: 'primary',
-    readConcern: { level: 'majority' },
-    writeConcern: { w: 'majority', journal: true, wtimeoutMS },
-  } as const;
+/** The same concern for a command that is not one of a collection, to which the driver adds nothing. */
+export function durable({ writeConcern }: Db) {
+  return { w: 'majority', j: true, wtimeout: writeConcern?.wtimeoutMS } as const;
 }
 
 /**

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { BSON, type CreateCollectionOptions, type Db } from 'mongodb';
 import { isServerError } from '../connection/server-error-codes.ts';
 import { type CollectionPlan, COLLECTIONS, type SchemaProblem } from './collection-plans.ts';
-import { DURABLE } from './collections.ts';
+import { durable } from './collections.ts';
 import { indexesOf, indexProblems } from './indexes.ts';
 
 export const UNSEEN =
@@ -80,7 +80,7 @@ function collectionProblems(
   const modified = (how: string) => `db.runCommand({ collMod: "${collection}", ${how} })`;
   const isEnforced = validationLevel === 'strict' && validationAction === 'error';
   const isFree = isDeepStrictEqual(validator, {});
-  const set = (db: Db) => db.command({ collMod: collection, validator: planned, writeConcern: DURABLE });
+  const set = (db: Db) => db.command({ collMod: collection, validator: planned, writeConcern: durable(db) });
   const unset = modified('validator: {}, validationLevel: "strict", validationAction: "error"');
   const problems: readonly (readonly [boolean, Omit<SchemaProblem, 'collection'>])[] = [
     [type !== 'collection', { problem: `is a ${type}`, mend: copied }],
