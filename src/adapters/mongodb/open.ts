@@ -1,6 +1,5 @@
 import type { Db, MongoClient } from 'mongodb';
 import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
-import type { StorageState } from '../../application/ports/storage-health.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
@@ -10,11 +9,11 @@ import { MongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
+import { SharedSearch } from './round-trips/shared-search.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
-import { SchemaWatch } from './schema/schema-watch.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
 type MongoStorage = Opened<true>['service'] & Opened['writing'] & Opened['checking'];
@@ -72,13 +71,30 @@ function storageIn(
   { program, log, meter }: Reports & { readonly program: string },
 ): MongoStorage {
   const reads = new ConfirmedReads(db, log);
-  const schema = new SchemaWatch(async () => (await examine(db, program, true)).problem);
+  // While the schema is not sound, nothing may be stored: MongoDB makes a collection by itself in the place of one that
+  // was renamed, and ids would be given twice.
+  let isSound = true;
+  const examineAgain = async () => {
+    const { problem } = await examine(db, program, true);
+    isSound = problem === undefined;
+    return problem;
+  };
+  const search = new SharedSearch(examineAgain);
+  const schemaProblem = async () => (isSound ? undefined : search.result());
   return {
-    pets: new MongoPetRepository(db, reads, { meter, schema }),
+    pets: new MongoPetRepository(db, reads, { meter, schemaProblem }),
     archive: new MongoPetArchive(db, reads),
     keys: new MongoApiKeyRepository(db, reads),
     limiter: new MongoRateLimiter(db),
-    probe: { check: () => check(db, reads, schema) },
+    probe: {
+      async check() {
+        const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
+          Promise.all([examineAgain(), lastId(db)]),
+        );
+        if (problem !== undefined) throw new StorageUnavailable(problem);
+        return { lastId: id };
+      },
+    },
     inspector: new MongoInspector(db, reads),
     close: () => client.close(),
   };
@@ -91,12 +107,6 @@ async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Prom
     await client.close();
     throw toSetupError(client, error);
   }
-}
-
-async function check(db: Db, reads: ConfirmedReads, schema: SchemaWatch): Promise<StorageState> {
-  const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () => Promise.all([schema.problem(), lastId(db)]));
-  if (problem !== undefined) throw new StorageUnavailable(problem);
-  return { lastId: id };
 }
 
 /** `problem`: what the operator must do before a service can use the schema, in one line. */

@@ -5,7 +5,7 @@ import { type ArchivedPet, type PetArchive, samePet } from '../../application/po
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { withDeadline } from './connection/deadline.ts';
-import { DUPLICATE_KEY, isServerError } from './connection/server-error-codes.ts';
+import { CODES, isServerError } from './connection/server-error-codes.ts';
 import { greatestId, lastId, reserveIds } from './pet-ids.ts';
 import {
   hasPetId,
@@ -83,7 +83,7 @@ export class MongoPetArchive implements PetArchive {
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const failures = [error.writeErrors].flat();
-      if (failures.length === 0 || failures.some(({ code }) => code !== DUPLICATE_KEY)) throw error;
+      if (failures.length === 0 || failures.some(({ code }) => code !== CODES.DuplicateKey)) throw error;
       await this.#acceptDuplicates(failures.map(({ index }) => documents[index]!));
     }
   }

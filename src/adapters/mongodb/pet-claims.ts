@@ -9,7 +9,7 @@ import { Batcher } from './round-trips/batcher.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
-import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { CODES } from './connection/server-error-codes.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
 import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
@@ -141,7 +141,7 @@ export class PetClaims {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#last) return insertInOrder(this.#db, documents);
     await putFence(this.#db, id, id);
-    return { index: 0, code: DUPLICATE_KEY, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
+    return { index: 0, code: CODES.DuplicateKey, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
   }
 
   #onStored(stored: readonly Claim[]): void {

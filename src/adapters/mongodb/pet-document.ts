@@ -118,12 +118,8 @@ export function petIdIn(bytes: Uint8Array): bigint | undefined {
  * @throws {DamagedPet}
  */
 export function decodePet(bytes: Uint8Array): Pet {
-  return toPet(decode(bytes));
-}
-
-function decode(bytes: Uint8Array): StoredPetDocument {
   try {
-    return BSON.deserialize(bytes, { promoteLongs: false });
+    return toPet(BSON.deserialize(bytes, { promoteLongs: false }));
   } catch (error) {
     if (!(error instanceof BSON.BSONError)) throw error;
     throw new DamagedPet(petIdIn(bytes) ?? 0n, 'text must be UTF-8');

@@ -1,7 +1,7 @@
 import { type Collection, type Db, type Document, Double, type FindOptions, Long } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
-import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { CODES } from './connection/server-error-codes.ts';
 import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
 import {
   durable,
@@ -91,7 +91,7 @@ async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> 
 export async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
   const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
   const failure = await insertInOrder(db, [fence]);
-  if (failure !== undefined && failure.code !== DUPLICATE_KEY) {
+  if (failure !== undefined && failure.code !== CODES.DuplicateKey) {
     throw new StorageUnavailable(`the ids up to ${id} are not yet reserved`);
   }
 }

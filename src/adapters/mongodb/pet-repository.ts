@@ -18,7 +18,6 @@ import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 import { indexesOf, isReady } from './schema/indexes.ts';
-import type { SchemaWatch } from './schema/schema-watch.ts';
 
 const isMissing = (result: unknown) => result == null;
 
@@ -26,7 +25,8 @@ export type MongoPetOptions = {
   /** The limit of every call. Default: 19.5 s. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
-  readonly schema?: SchemaWatch;
+  /** Why nothing may be stored now, if so. */
+  readonly schemaProblem?: () => Promise<string | undefined>;
 };
 
 /** Pets in MongoDB, shared by any number of processes. */
@@ -37,20 +37,20 @@ export class MongoPetRepository implements PetRepository {
   /** Whether a second pet with an idempotency key would be rejected. */
   readonly #hasIndex: SharedSearch<boolean>;
   readonly #reads: ConfirmedReads;
-  readonly #schema: SchemaWatch | undefined;
+  readonly #schemaProblem: MongoPetOptions['schemaProblem'];
   readonly #timeoutMs: number;
 
   constructor(
     db: Db,
     reads: ConfirmedReads,
-    { timeoutMs = CALL_TIMEOUT_MS, meter, schema }: MongoPetOptions = {},
+    { timeoutMs = CALL_TIMEOUT_MS, meter, schemaProblem }: MongoPetOptions = {},
   ) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
     this.#hasIndex = new SharedSearch(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
     this.#reads = reads;
-    this.#schema = schema;
+    this.#schemaProblem = schemaProblem;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -85,22 +85,17 @@ export class MongoPetRepository implements PetRepository {
     return this.#reads.read(this.#timeoutMs, read, isMiss);
   }
 
-  #store(pet: NewPet, idempotency?: Idempotency): Promise<Inserted> {
-    // A copy: the caller may change its object during the call.
-    const copy = { ...pet };
-    return this.#reads.watch.withDeadline(this.#timeoutMs, (deadline) =>
-      this.#insert(copy, idempotency, deadline),
-    );
-  }
-
-  async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {
-    const problem = await deadline.retry(async () => this.#schema?.problemForWrites());
-    if (problem !== undefined) throw new StorageUnavailable(problem);
-    if (idempotency !== undefined) await this.#requireIndex(deadline);
-    const token = new UUID();
-    const stored = await this.#claims.add({ pet, idempotency, token, deadline });
-    if (!isWrittenBy(token, stored) && idempotency !== undefined) return replay(stored, idempotency);
-    return { pet: petWithId(toBigInt(stored._id), pet), replayed: false };
+  /** Copies the pet: the caller may change its object during the call. */
+  #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
+    return this.#reads.watch.withDeadline(this.#timeoutMs, async (deadline) => {
+      const problem = await deadline.retry(async () => this.#schemaProblem?.());
+      if (problem !== undefined) throw new StorageUnavailable(problem);
+      if (idempotency !== undefined) await this.#requireIndex(deadline);
+      const token = new UUID();
+      const stored = await this.#claims.add({ pet, idempotency, token, deadline });
+      if (!isWrittenBy(token, stored) && idempotency !== undefined) return replay(stored, idempotency);
+      return { pet: petWithId(toBigInt(stored._id), pet), replayed: false };
+    });
   }
 
   /**

@@ -14,7 +14,7 @@ import type { ConnectionEvent, StorageMeter } from '../../../application/ports/s
 import { createClient } from './create-client.ts';
 import { described } from './mongo-errors.ts';
 import { isServerError } from './server-error-codes.ts';
-import { ServerDiscovery } from './server-discovery.ts';
+import { discoverServers } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
 
@@ -51,7 +51,7 @@ export async function connect(
     const warn = () => log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying`);
     const late = setTimeout(warn, LATE_MS);
     if (meter !== undefined) reportConnections(client, meter);
-    const discovery = new ServerDiscovery(client);
+    const discovery = discoverServers(client);
     try {
       await Promise.race([client.connect(), discovery.failed]);
       const hello = await waitForPrimary(client);
@@ -60,10 +60,12 @@ export async function connect(
     } catch (error) {
       await client.close();
       const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
-      if (isLate || !isInterruption(error)) throw describe(client, discovery, error);
+      // The driver's message mentions one server at most.
+      const isUnsuitable = error instanceof MongoServerSelectionError;
+      const reason = isUnsuitable ? new MongoError(`no primary: ${discovery.describe()}`) : error;
+      if (isLate || !isInterruption(error)) throw toSetupError(client, reason);
     } finally {
       clearTimeout(late);
-      discovery.stop();
     }
     await sleep(PRIMARY_POLL_INTERVAL_MS);
   }
@@ -85,12 +87,6 @@ function isInterruption(error: unknown): boolean {
     error instanceof MongoNetworkError ||
     (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
   );
-}
-
-function describe(client: MongoClient, discovery: ServerDiscovery, error: unknown): unknown {
-  if (!(error instanceof MongoServerSelectionError)) return toSetupError(client, error);
-  // The driver's message mentions one server at most.
-  return new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`);
 }
 
 /**

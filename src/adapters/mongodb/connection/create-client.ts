@@ -90,16 +90,14 @@ function optionsIn(url: string): readonly Option[] {
 /** The message of an error about the connection string, or a hint if the message quotes a secret. */
 function withoutSecrets(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
-  const [, userinfo = ''] = /:\/\/(.*)@/s.exec(url) ?? [];
-  const [, authority = ''] = /:\/\/([^/?]*)/.exec(url) ?? [];
+  // If the host is missing, user and password stand in the place of host and port.
+  const [, login = ''] = /:\/\/(.*@|[^/?]*)/s.exec(url) ?? [];
   const secrets = [
-    ...userinfo.split(':'),
-    // If the host is missing, the password stands in the place of the port.
-    ...authority.split(/[:@]/).slice(1),
+    ...login.split(/[:@]/),
     ...optionsIn(url)
       .filter(([name]) => /user|password|properties/.test(name))
       .flatMap(([, value]) => value.split(',').map((property) => property.slice(property.indexOf(':') + 1))),
-  ].filter((secret) => !/^\d*$/.test(secret));
+  ].filter((secret) => !/^\[?\d*$/.test(secret));
   if (!secrets.some((secret) => message.includes(secret))) return message;
   return 'is the user name or the password not percent-encoded?';
 }

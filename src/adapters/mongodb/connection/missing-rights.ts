@@ -26,18 +26,12 @@ type AuthInfo = {
  * @returns the rights that are certainly missing, in one line for the operator; `undefined` if there is none
  */
 export async function missingRights(db: Db): Promise<string | undefined> {
-  const { authenticatedUsers = [], authenticatedUserPrivileges: all } = await authInfoOf(db);
-  if (authenticatedUsers.length === 0 || all === undefined) return undefined;
-  const missing = NEEDED.flatMap(([collection, actions]) => {
-    const granted = new Set(
-      all
-        .filter(({ resource }) => covers(resource, db.databaseName, collection))
-        .flatMap(({ actions: some }) => some),
-    );
-    const isAny = granted.has('anyAction');
-    return actions
-      .filter((action) => !isAny && !granted.has(action))
-      .map((action) => `${action} on "${collection}"`);
+  const privileges = await privilegesOf(db);
+  const missing = NEEDED.flatMap(([collection, needed]) => {
+    const applying = privileges?.filter(({ resource }) => covers(resource, db.databaseName, collection));
+    const granted = new Set(applying?.flatMap(({ actions }) => actions) ?? ['anyAction']);
+    const lacking = granted.has('anyAction') ? [] : needed.filter((action) => !granted.has(action));
+    return lacking.map((action) => `${action} on "${collection}"`);
   });
   return missing.length === 0
     ? undefined
@@ -45,13 +39,14 @@ export async function missingRights(db: Db): Promise<string | undefined> {
         'of roles, and deploy/mongodb/create-roles.js makes them';
 }
 
-async function authInfoOf(db: Db): Promise<AuthInfo> {
+async function privilegesOf(db: Db): Promise<readonly Privilege[] | undefined> {
   try {
     const { authInfo = {} } = await db.command({ connectionStatus: 1, showPrivileges: true });
-    return authInfo as AuthInfo;
+    const { authenticatedUsers = [], authenticatedUserPrivileges } = authInfo as AuthInfo;
+    return authenticatedUsers.length > 0 ? authenticatedUserPrivileges : undefined;
   } catch (error) {
     if (!(error instanceof MongoServerError)) throw error;
-    return {};
+    return undefined;
   }
 }
 

@@ -8,7 +8,7 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { CODES, DUPLICATE_KEY, isRejectedRequest, isServerError, nameOf } from './server-error-codes.ts';
+import { CODES, isServerError, REJECTED_REQUEST } from './server-error-codes.ts';
 
 /** An outage that no retry within the same call can end: it needs another password, a role or a migration. */
 class LastingOutage extends StorageUnavailable {}
@@ -49,15 +49,17 @@ export function described(error: unknown): string {
   // The driver repeats the text of a server in errors of its own.
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
   if (!(reply instanceof MongoServerError)) return error.message;
-  const [code] = codesOf(reply);
+  const { code, codeName = 'code' } = reply;
+  // For the failure of a single document, a reply has the number only.
+  const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
   const advice = code === CODES.Unauthorized ? '; docs/storage.md has the table of roles' : '';
-  return `${nameOf(code) ?? reply.codeName ?? 'code'} (${String(code)})${advice}`;
+  return `${name} (${String(code)})${advice}`;
 }
 
 function isOutage(error: unknown): boolean {
   if (error instanceof MongoServerError) {
     return (
-      codesOf(error).some((code) => !isRejectedRequest(code)) ||
+      failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code)) ||
       error.hasErrorLabel('RetryableWriteError') ||
       error.hasErrorLabel('SystemOverloadedError')
     );
@@ -73,12 +75,6 @@ function unwrapped(error: unknown): unknown {
   if (!(error instanceof MongoBulkWriteError)) return error;
   const reply: unknown = error.errorResponse;
   return reply instanceof Error ? reply : error;
-}
-
-/** In a bulk write, each document has its own failure. */
-function codesOf(error: MongoServerError): readonly unknown[] {
-  const failures = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-  return failures.length === 0 ? [error.code] : failures.map(({ code }) => code);
 }
 
 /** The driver (7.8) passes on some errors of Node's sockets unchanged, such as `write ECONNRESET`. */
@@ -110,11 +106,11 @@ type WriteFailure = {
   readonly keyPattern?: Readonly<Record<string, unknown>>;
 };
 
-/** The failures of single documents. With a write concern timeout as well, they are in the result of the error. */
+/** The failure of a command, and those of its documents. With a write concern timeout, these are in its result. */
 function failuresOf(error: MongoServerError): readonly WriteFailure[] {
-  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
-    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
-  return error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : (writeErrors ?? []);
+  const { writeErrors = [] }: { readonly writeErrors?: WriteFailure | readonly WriteFailure[] } =
+    error instanceof MongoWriteConcernError ? error.result : error;
+  return [error, ...[writeErrors].flat()];
 }
 
 /**
@@ -123,8 +119,8 @@ function failuresOf(error: MongoServerError): readonly WriteFailure[] {
  */
 export function duplicateField(error: unknown): string | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
-  const [failure] = failuresOf(error);
-  return failure?.code === DUPLICATE_KEY ? Object.keys(failure.keyPattern ?? {})[0] : undefined;
+  const duplicate = failuresOf(error).find(({ code }) => code === CODES.DuplicateKey);
+  return Object.keys(duplicate?.keyPattern ?? {})[0];
 }
 
 /** The fields of the unique indexes that petstore makes. */
@@ -142,7 +138,7 @@ function ruleBroken(error: unknown): StorageSetupError | undefined {
       return new StorageSetupError('a validator of MongoDB refuses a record; petstore check says which');
     }
     const { collection, index, field = '_id' } = DUPLICATE.exec(errmsg)?.groups ?? {};
-    if (code === DUPLICATE_KEY && !OWN_FIELDS.has(field)) {
+    if (code === CODES.DuplicateKey && !OWN_FIELDS.has(field)) {
       return new StorageSetupError(
         `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore has not made it; ` +
           `run in mongosh: db.getCollection("${collection}").dropIndex("${index}")`,

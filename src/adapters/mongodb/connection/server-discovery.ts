@@ -1,96 +1,64 @@
-import {
-  BSON,
-  type Document,
-  type MongoClient,
-  MongoError,
-  MongoParseError,
-  type ServerHeartbeatFailedEvent,
-  type ServerHeartbeatSucceededEvent,
-  type TopologyDescriptionChangedEvent,
-} from 'mongodb';
+import { BSON, type Document, type MongoClient, MongoError, MongoParseError } from 'mongodb';
 import { described } from './mongo-errors.ts';
 
 /** The driver's errors when a server speaks another protocol. */
 const PROTOCOL_ERRORS = [BSON.BSONError, MongoParseError, RangeError] as const;
 
 /** Records what each server reports while a client connects. The driver forgets unsuitable servers. */
-export class ServerDiscovery {
-  readonly #client: MongoClient;
-  readonly #seen = new Map<string, string>();
-  readonly #failed = Promise.withResolvers<never>();
+export function discoverServers(client: MongoClient) {
+  const { directConnection, replicaSet, hosts, srvHost } = client.options;
+  /** The last reply of each server, or why there was none. */
+  const seen = new Map<string, Document | Error>();
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  // Prevents an unhandled rejection if the caller never reads it.
+  failed.catch(() => {});
 
-  constructor(client: MongoClient) {
-    this.#client = client;
-    client.on('serverHeartbeatSucceeded', this.#onAnswer);
-    client.on('serverHeartbeatFailed', this.#onFailure);
-    client.on('topologyDescriptionChanged', this.#onTopology);
-    // Prevents an unhandled rejection if the caller never reads `failed`.
-    this.#failed.promise.catch(() => {});
-  }
-
-  /** Never resolves. Rejects with a {@link MongoError} when no suitable server is left. */
-  get failed(): Promise<never> {
-    return this.#failed.promise;
-  }
-
-  /** Stops recording. */
-  stop(): void {
-    this.#client.off('serverHeartbeatSucceeded', this.#onAnswer);
-    this.#client.off('serverHeartbeatFailed', this.#onFailure);
-    this.#client.off('topologyDescriptionChanged', this.#onTopology);
-  }
-
-  /** The state of each server, or why it cannot be used. */
-  describe(): string {
-    return [...this.#seen].map(([address, what]) => `${address} ${what}`).join('; ');
-  }
-
-  readonly #onAnswer = ({ connectionId: address, reply }: ServerHeartbeatSucceededEvent): void => {
-    const { directConnection, replicaSet, hosts } = this.#client.options;
-    const isOtherSet = replicaSet !== undefined && reply['setName'] !== replicaSet;
+  const isOtherSet = (reply: Document) => replicaSet !== undefined && reply['setName'] !== replicaSet;
+  const stateOf = ([address, reply]: readonly [string, Document | Error]) => {
+    if (reply instanceof Error) {
+      const isSeed = srvHost !== undefined || hosts.some((host) => host.toString() === address);
+      const origin = isSeed ? '' : '(a member named by the replica set) ';
+      return `${address} ${origin}cannot be used: ${reasonOf(reply, client)}`;
+    }
     const isOneOfMany = replicaSet === undefined && hosts.length > 1;
-    const problem = isOtherSet ? `, but the connection string asks for replicaSet=${replicaSet}` : '';
-    this.#seen.set(address, roleOf(reply, isOneOfMany) + problem);
-    if (directConnection && isOtherSet) this.#giveUp();
+    const problem = isOtherSet(reply) ? `, but the connection string asks for replicaSet=${replicaSet}` : '';
+    return `${address} ${roleOf(reply, isOneOfMany)}${problem}`;
   };
+  const describe = () => Array.from(seen, stateOf).join('; ');
+  const giveUp = () => reject(new MongoError(`no suitable server: ${describe()}`));
 
-  readonly #onFailure = ({ connectionId: address, failure }: ServerHeartbeatFailedEvent): void => {
-    const { hosts, srvHost } = this.#client.options;
-    const isSeed = srvHost !== undefined || hosts.some((host) => host.toString() === address);
-    const origin = isSeed ? '' : '(a member named by the replica set) ';
-    this.#seen.set(address, `${origin}cannot be used: ${this.#reason(failure)}`);
+  client.on('serverHeartbeatSucceeded', ({ connectionId, reply }) => {
+    seen.set(connectionId, reply);
+    if (directConnection && isOtherSet(reply)) giveUp();
+  });
+  client.on('serverHeartbeatFailed', ({ connectionId, failure }) => void seen.set(connectionId, failure));
+  client.on('topologyDescriptionChanged', ({ previousDescription: before, newDescription: now }) => {
+    if (before.servers.size > 0 && now.servers.size === 0) giveUp();
+  });
+  return {
+    /** Never resolves. Rejects with a {@link MongoError} when no suitable server is left. */
+    failed,
+    /** The state of each server, or why it cannot be used. */
+    describe,
   };
-
-  readonly #onTopology = ({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void => {
-    if (previousDescription.servers.size > 0 && newDescription.servers.size === 0) this.#giveUp();
-  };
-
-  #giveUp(): void {
-    this.#failed.reject(new MongoError(`no suitable server: ${this.describe()}`));
-  }
-
-  #reason(failure: Error): string {
-    const { tls, connectTimeoutMS } = this.#client.options;
-    const { message, cause } = failure;
-    if (isProtocolError(failure) || isProtocolError(cause)) {
-      return 'it does not speak the MongoDB protocol';
-    }
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-    if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || message.includes('before secure TLS connection')) {
-      return 'it does not speak TLS, which the connection string asks for';
-    }
-    if (/^connection .* closed$/.test(message)) {
-      return `it closes the connection without an answer; is it a MongoDB server${tls ? '' : ' without TLS'}?`;
-    }
-    if (/^(?:connection .*|Socket 'connect') timed out/.test(message)) {
-      return `it does not answer within ${connectTimeoutMS} ms; is it a MongoDB server?`;
-    }
-    return described(failure);
-  }
 }
 
-function isProtocolError(error: unknown): boolean {
-  return PROTOCOL_ERRORS.some((kind) => error instanceof kind);
+function reasonOf(failure: Error, { options: { tls, connectTimeoutMS } }: MongoClient): string {
+  const { message, cause } = failure;
+  if ([failure, cause].some((error) => PROTOCOL_ERRORS.some((kind) => error instanceof kind))) {
+    return 'it does not speak the MongoDB protocol';
+  }
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || message.includes('before secure TLS connection')) {
+    return 'it does not speak TLS, which the connection string asks for';
+  }
+  if (/^connection .* closed$/.test(message)) {
+    return `it closes the connection without an answer; is it a MongoDB server${tls ? '' : ' without TLS'}?`;
+  }
+  if (/^(?:connection .*|Socket 'connect') timed out/.test(message)) {
+    return `it does not answer within ${connectTimeoutMS} ms; is it a MongoDB server?`;
+  }
+  return described(failure);
 }
 
 /** @param hello the reply to the command of this name */

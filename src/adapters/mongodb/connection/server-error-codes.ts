@@ -21,7 +21,7 @@ export const CODES = {
  * The server rejects the request itself: petstore has a bug. It cannot read the command, or refuses a document. Any other
  * code describes the state of the server, the replica set or the database.
  */
-const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
+export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
   CODES.BadValue,
   CODES.FailedToParse,
   CODES.TypeMismatch,
@@ -29,17 +29,6 @@ const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
   CODES.DuplicateKey,
   CODES.IDLUnknownField,
 ]);
-
-export function isRejectedRequest(code: unknown): boolean {
-  return REJECTED_REQUEST.has(code);
-}
-
-/** For the failure of a single document, a reply has the number only. */
-export function nameOf(code: unknown): string | undefined {
-  return Object.entries(CODES).find(([, number]) => number === code)?.[0];
-}
-
-export const DUPLICATE_KEY = CODES.DuplicateKey;
 
 /** Whether the server has answered with one of these codes. */
 export function isServerError(error: unknown, ...names: readonly (keyof typeof CODES)[]): boolean {

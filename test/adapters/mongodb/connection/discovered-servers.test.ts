@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Document, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
-import { ServerDiscovery } from '../../../../src/adapters/mongodb/connection/server-discovery.ts';
+import { discoverServers } from '../../../../src/adapters/mongodb/connection/server-discovery.ts';
 
 const SET = { setName: 'rs' } as const;
 const ADDRESS = 'one:27017';
@@ -10,10 +10,9 @@ const ADDRESS = 'one:27017';
 function discover(options: Document = {}) {
   const hosts = ['one:27017'];
   const client = Object.assign(new EventEmitter(), { options: { hosts, connectTimeoutMS: 300, ...options } });
-  const discovery = new ServerDiscovery(client as unknown as MongoClient);
+  const discovery = discoverServers(client as unknown as MongoClient);
   return {
     discovery,
-    client,
     answers: (reply: Document, connectionId = ADDRESS) =>
       client.emit('serverHeartbeatSucceeded', { connectionId, reply }),
     fails: (failure: Error, connectionId = ADDRESS) =>
@@ -73,10 +72,4 @@ it.each<readonly [Document, string]>([
   const { discovery, fails } = discover(options);
   fails(new Error('no'), 'two:27017');
   expect(discovery.describe()).toBe(`two:27017 ${origin}cannot be used: no`);
-});
-
-it('records nothing after it stops', () => {
-  const { discovery, client } = discover();
-  discovery.stop();
-  expect(client.eventNames()).toStrictEqual([]);
 });
