@@ -58,10 +58,8 @@ export function addPublicRoutes(
   /** Begun by the first request, and shared by all. If that fails, the next request tries again. */
   let docs: Promise<DocsPage> | undefined;
   const load = () => {
-    docs ??= loadDocsPage().catch((error: unknown) => {
-      docs = undefined;
-      throw error;
-    });
+    docs ??= loadDocsPage();
+    docs.catch(() => (docs = undefined));
     return docs;
   };
 

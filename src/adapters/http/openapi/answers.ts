@@ -3,7 +3,15 @@ import type { Pet } from '../../../domain/pet.ts';
 import { type ErrorCode, errorAnswer, errorJson } from '../contract/errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
-import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY } from './headers.ts';
+import {
+  ALWAYS,
+  LIMITED,
+  NOTHING_LEFT,
+  ON_THE_WIRE,
+  RATE_LIMIT,
+  type ResponseHeaders,
+  RETRY,
+} from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
 /** The meaning of each error code, for every operation. */
@@ -38,13 +46,12 @@ export function response(
   description: string,
   schema: JsonObject,
   examples: Readonly<Record<string, unknown>>,
-  headers: ResponseHeaders = {},
+  headers: ResponseHeaders = [],
 ): JsonObject {
-  const refs = Object.entries({ ...ALWAYS, ...headers }).map(([name, component]): [string, JsonObject] => [
-    name,
-    { $ref: `#/components/headers/${component}` },
-  ]);
-  const named = Object.entries(examples).map(([name, value]): [string, JsonObject] => [name, { value }]);
+  const refs = [...ALWAYS, ...headers].map((name) => {
+    return [ON_THE_WIRE[name] ?? name, { $ref: `#/components/headers/${name}` }] as const;
+  });
+  const named = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
   return {
     description,
     headers: Object.fromEntries(refs),
@@ -52,55 +59,24 @@ export function response(
   };
 }
 
-/** What the service throws, and the headers of its answer. */
-type Failure = readonly [error: unknown, headers?: ResponseHeaders];
-
 /**
- * The failures that several operations have in common, by the name of their component.
+ * The responses to failures that several operations have in common, by the name of their component.
  *
  * @param allow the `Allow` header of the example
+ * @param more headers of an operation, which the component does not have
  */
-const shared = (allow: string) =>
-  ({
-    Unauthorized: [refusals.INVALID_KEY, { 'WWW-Authenticate': 'WWW-Authenticate' }],
-    MethodNotAllowed: [refusals.methodNotAllowed(allow), { Allow: 'Allow', ...LIMITED }],
-    RequestTimeout: [refusals.REQUEST_TIMEOUT],
-    PayloadTooLarge: [refusals.BODY_TOO_LARGE, LIMITED],
-    ChunkExtensionsTooLarge: [refusals.CHUNK_EXTENSIONS_TOO_LARGE],
-    UriTooLong: [refusals.URL_TOO_LONG],
-    RateLimited: [refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT), RETRY],
-    HeadersTooLarge: [refusals.HEADERS_TOO_LARGE],
-    Internal: [new Error('a bug'), LIMITED],
-    Unavailable: [new StorageUnavailable('no answer'), RETRY],
-  }) satisfies Record<string, Failure>;
-
-export type SharedFailure = keyof ReturnType<typeof shared>;
-
-export function componentResponses(allow: string): JsonObject {
-  const failures = Object.entries<Failure>(shared(allow));
-  return Object.fromEntries(failures.map(([name, [error, headers]]) => [name, failure([error], headers)]));
-}
-
-/**
- * The responses of an operation to failures that it shares with others, by status.
- *
- * @param allow the `Allow` header of its path
- * @param more headers of this operation, which the shared component does not have
- */
-export function sharedFailures(
-  names: readonly SharedFailure[],
-  allow: string,
-  more?: ResponseHeaders,
-): JsonObject {
-  const failures: Readonly<Record<SharedFailure, Failure>> = shared(allow);
-  const responses = names.map((name) => {
-    const [error, headers] = failures[name];
-    const reference = { $ref: `#/components/responses/${name}` };
-    const described = more === undefined ? reference : failure([error], { ...headers, ...more });
-    return [errorAnswer(error).status, described];
-  });
-  return Object.fromEntries(responses);
-}
+export const sharedFailures = (allow: string, more: ResponseHeaders = []) => ({
+  Unauthorized: failure([refusals.INVALID_KEY], ['WWW-Authenticate', ...more]),
+  MethodNotAllowed: failure([refusals.methodNotAllowed(allow)], ['Allow', ...LIMITED, ...more]),
+  RequestTimeout: failure([refusals.REQUEST_TIMEOUT]),
+  PayloadTooLarge: failure([refusals.BODY_TOO_LARGE], LIMITED),
+  ChunkExtensionsTooLarge: failure([refusals.CHUNK_EXTENSIONS_TOO_LARGE]),
+  UriTooLong: failure([refusals.URL_TOO_LONG]),
+  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], [...RETRY, ...more]),
+  HeadersTooLarge: failure([refusals.HEADERS_TOO_LARGE]),
+  Internal: failure([new Error('a bug')], [...LIMITED, ...more]),
+  Unavailable: failure([new StorageUnavailable('no answer')], [...RETRY, ...more]),
+});
 
 /**
  * The response to all failures of one status.
@@ -110,7 +86,7 @@ export function sharedFailures(
  */
 export function failure(
   errors: readonly unknown[],
-  headers: ResponseHeaders = {},
+  headers: ResponseHeaders = [],
   remark?: string,
 ): JsonObject {
   const answers = errors.map(errorAnswer);

@@ -21,19 +21,10 @@ export type PageFile = {
   readonly version: string;
 };
 
-const CSS = 'text/css; charset=utf-8';
-const JAVASCRIPT = 'text/javascript; charset=utf-8';
+/** What the page loads. */
+export const FILE_NAMES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'docs.css', 'docs.js'] as const;
 
-/** The media types of what the page loads, by name. */
-const TYPES = {
-  'swagger-ui.css': CSS,
-  'swagger-ui-bundle.js': JAVASCRIPT,
-  'docs.css': CSS,
-  'docs.js': JAVASCRIPT,
-};
-
-export type FileName = keyof typeof TYPES;
-export const FILE_NAMES = Object.keys(TYPES) as readonly FileName[];
+type FileName = (typeof FILE_NAMES)[number];
 
 /** The page, with `{{names}}` of what it gets from the program. */
 export const TEMPLATE = 'index.html';
@@ -47,7 +38,8 @@ export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Recor
  */
 export async function loadDocsPage(): Promise<DocsPage> {
   const loaded = FILE_NAMES.map(
-    async (name) => [name, await pageFile(TYPES[name], await read(name))] as const,
+    async (name) =>
+      [name, await pageFile(name.endsWith('css') ? 'css' : 'javascript', await read(name))] as const,
   );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
   // Relative: a proxy may serve the page below a path.
@@ -56,7 +48,7 @@ export async function loadDocsPage(): Promise<DocsPage> {
   const html = String(await read(TEMPLATE)).replaceAll(/\{\{([\w.-]+)\}\}/g, (_, name: string) =>
     String(values.get(name)),
   );
-  return { page: await pageFile('text/html; charset=utf-8', Buffer.from(html)), files };
+  return { page: await pageFile('html', Buffer.from(html)), files };
 }
 
 /** The package.json says where the files are, in a clone and in the npm package. The single executable contains them. */
@@ -65,9 +57,9 @@ async function read(name: FileName | typeof TEMPLATE): Promise<Buffer> {
   return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));
 }
 
-async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {
+async function pageFile(format: 'html' | 'css' | 'javascript', bytes: Buffer): Promise<PageFile> {
   const version = hash('sha256', bytes, 'base64url').slice(0, 12);
-  return { type, bytes, gzipped: await promisify(gzip)(bytes), version };
+  return { type: `text/${format}; charset=utf-8`, bytes, gzipped: await promisify(gzip)(bytes), version };
 }
 
 const KIB = 1024;

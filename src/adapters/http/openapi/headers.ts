@@ -109,26 +109,27 @@ export const HEADERS = {
   ),
 } satisfies Record<string, JsonObject>;
 
-/** The headers of a response: their names on the wire, and the names of their components. */
-export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
+/** The headers of a response, by the names of their components. */
+export type ResponseHeaders = readonly (keyof typeof HEADERS)[];
 
-export const ALWAYS: ResponseHeaders = {
-  'X-Request-Id': 'X-Request-Id',
-  'Strict-Transport-Security': 'Strict-Transport-Security',
+/** The names on the wire of components that are named for what they say. */
+export const ON_THE_WIRE: Readonly<Partial<Record<string, string>>> = {
+  ReadScope: 'WWW-Authenticate',
+  WriteScope: 'WWW-Authenticate',
+  NextPage: 'Link',
+  DeprecationLink: 'Link',
 };
+
+export const ALWAYS: ResponseHeaders = ['X-Request-Id', 'Strict-Transport-Security'];
 
 /** Headers of a page when another one follows. */
-export const NEXT_PAGE: ResponseHeaders = { Link: 'NextPage', 'Next-Cursor': 'Next-Cursor' };
+export const NEXT_PAGE: ResponseHeaders = ['NextPage', 'Next-Cursor'];
 
 /** Headers of every answer of a deprecated operation, except when the service could not parse the path. */
-export const DEPRECATED: ResponseHeaders = {
-  Deprecation: 'Deprecation',
-  Sunset: 'Sunset',
-  Link: 'DeprecationLink',
-};
+export const DEPRECATED: ResponseHeaders = ['Deprecation', 'Sunset', 'DeprecationLink'];
 
 /** Headers of every answer to a request whose API key is known and has a rate limit. */
-export const LIMITED: ResponseHeaders = { 'RateLimit-Policy': 'RateLimit-Policy', RateLimit: 'RateLimit' };
+export const LIMITED: ResponseHeaders = ['RateLimit-Policy', 'RateLimit'];
 
 /** Headers of every answer after which a client should wait. */
-export const RETRY: ResponseHeaders = { 'Retry-After': 'Retry-After', ...LIMITED };
+export const RETRY: ResponseHeaders = ['Retry-After', ...LIMITED];

@@ -56,12 +56,11 @@ export const createPet: Operation = operation({
         },
       },
       responses: {
-        201: response(
-          'The new animal.',
-          schemaRef('Pet'),
-          { animal: EXAMPLES.rex },
-          { Location: 'Location', 'Idempotent-Replayed': 'Idempotent-Replayed', ...LIMITED },
-        ),
+        201: response('The new animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, [
+          'Location',
+          'Idempotent-Replayed',
+          ...LIMITED,
+        ]),
         400: failure(
           [
             thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),

@@ -1,6 +1,6 @@
 import type { Scope } from '../../../domain/api-key.ts';
-import { componentResponses, failure, type SharedFailure, sharedFailures } from '../openapi/answers.ts';
-import { DEPRECATED, HEADERS, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
+import { failure, sharedFailures } from '../openapi/answers.ts';
+import { DEPRECATED, HEADERS, LIMITED } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
 import { sunsetDay } from '../contract/answer-headers.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
@@ -47,7 +47,7 @@ export function openApiDocument(base: string): JsonObject {
     components: {
       schemas: componentSchemas(),
       headers: HEADERS,
-      responses: componentResponses(allowHeader(OPERATIONS.flatMap(({ methods }) => methods))),
+      responses: sharedFailures(allowHeader(OPERATIONS.flatMap(({ methods }) => methods))),
       securitySchemes: { apiKey: API_KEY },
     },
   };
@@ -90,9 +90,10 @@ function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
   const { parameters = [], requestBody, responses } = documentation();
   const ofQuery = Object.entries(query.entries).map(([key, schema]) => parameter('query', key, schema));
-  const shared = (names: readonly SharedFailure[], more?: ResponseHeaders) =>
-    sharedFailures(names, allow, more);
-  const announced = deprecation === undefined ? undefined : DEPRECATED;
+  const announced = deprecation === undefined ? [] : DEPRECATED;
+  const own = sharedFailures(allow, announced);
+  const shared = (name: keyof typeof own) => ({ $ref: `#/components/responses/${name}` });
+  const announcing = (name: keyof typeof own) => (deprecation === undefined ? shared(name) : own[name]);
   return {
     operationId: name,
     tags: ['animals'],
@@ -110,17 +111,18 @@ function describe(operation: Operation, allow: string): JsonObject {
       requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
     }),
     responses: {
-      ...shared(['Unauthorized', 'MethodNotAllowed', 'RateLimited', 'Internal', 'Unavailable'], announced),
-      403: failure([insufficientScope(scope)], {
-        'WWW-Authenticate': SCOPE_HEADER[scope],
-        ...LIMITED,
-        ...announced,
-      }),
-      // These can occur before the operation is known.
-      ...shared(['RequestTimeout', 'UriTooLong', 'HeadersTooLarge']),
-      ...(body === undefined
-        ? shared(['ChunkExtensionsTooLarge'])
-        : { ...shared(['PayloadTooLarge']), 415: failure([UNSUPPORTED_MEDIA_TYPE], LIMITED) }),
+      401: announcing('Unauthorized'),
+      403: failure([insufficientScope(scope)], [SCOPE_HEADER[scope], ...LIMITED, ...announced]),
+      405: announcing('MethodNotAllowed'),
+      // This one, 413, 414 and 431 can occur before the operation is known.
+      408: shared('RequestTimeout'),
+      413: shared(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),
+      414: shared('UriTooLong'),
+      ...(body && { 415: failure([UNSUPPORTED_MEDIA_TYPE], LIMITED) }),
+      429: announcing('RateLimited'),
+      431: shared('HeadersTooLarge'),
+      500: announcing('Internal'),
+      503: announcing('Unavailable'),
       ...responses,
     },
   };

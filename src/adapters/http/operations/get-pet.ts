@@ -40,7 +40,7 @@ export const getPet = operation({
     'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
     'could not parse the path.',
   documentation() {
-    const headers = { ...DEPRECATED, ...LIMITED };
+    const headers = [...DEPRECATED, ...LIMITED];
     return {
       parameters: [parameter('path', 'petId', PetId)],
       responses: {

@@ -76,7 +76,7 @@ export const listPets = operation({
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [EXAMPLES.rex, EXAMPLES.mia], none: [] },
-        { ...NEXT_PAGE, ...LIMITED },
+        [...NEXT_PAGE, ...LIMITED],
       ),
       400: failure(
         [
@@ -87,7 +87,7 @@ export const listPets = operation({
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        { 'Retry-After': 'Retry-After', ...NEXT_PAGE, ...LIMITED },
+        ['Retry-After', ...NEXT_PAGE, ...LIMITED],
         'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
     },
