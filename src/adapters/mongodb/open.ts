@@ -1,4 +1,4 @@
-import type { Db, MongoClient } from 'mongodb';
+import type { Db, MongoClientOptions } from 'mongodb';
 import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
@@ -33,8 +33,7 @@ export async function openMongoStorage(
   { autoMigrate, ...reports }: Reports & Pick<ServiceOptions, 'autoMigrate'>,
   program = DEFAULT_PROGRAM,
 ): Promise<MongoStorage> {
-  const client = await connect(url, {}, reports);
-  return setUp(client, async (db) => {
+  return openIf(url, { program, ...reports }, {}, async (db) => {
     refuse(await missingRights(db));
     let found = await examine(db, program);
     if (autoMigrate && found.problem !== undefined) {
@@ -43,7 +42,6 @@ export async function openMongoStorage(
     }
     refuse(found.problem);
     if (!found.isWhole) reports.log?.warn(UNSEEN);
-    return storageIn(db, client, { program, ...reports });
   });
 }
 
@@ -55,22 +53,29 @@ export async function openMongoStorage(
  */
 export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
   // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
-  const client = await connect(url, { socketTimeoutMS: 0 });
-  return setUp(client, async (db) => {
+  return openIf(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
     // Only the version: a database that has lost an index can still be exported.
     // DATABASE_URL may name another database than this one.
     const migration = `${program} migrate URL, with the URL of that database`;
     refuse(versionProblem(await readVersion(db), db.databaseName, migration));
-    return storageIn(db, client, { program });
   });
 }
 
-function storageIn(
-  db: Db,
-  client: MongoClient,
-  { program, log, meter }: Reports & { readonly program: string },
-): MongoStorage {
-  const reads = new ConfirmedReads(db, log);
+async function openIf(
+  url: string,
+  { program, ...reports }: Reports & { readonly program: string },
+  overrides: MongoClientOptions,
+  check: (db: Db) => Promise<void>,
+): Promise<MongoStorage> {
+  const client = await connect(url, overrides, reports);
+  const db = client.db();
+  try {
+    await check(db);
+  } catch (error) {
+    await client.close();
+    throw toSetupError(client, error);
+  }
+  const reads = new ConfirmedReads(db, reports.log);
   // While the schema is not sound, nothing may be stored: MongoDB makes a collection by itself in the place of one that
   // was renamed, and ids would be given twice.
   let isSound = true;
@@ -82,7 +87,7 @@ function storageIn(
   const search = new SharedSearch(examineAgain);
   const schemaProblem = async () => (isSound ? undefined : search.result());
   return {
-    pets: new MongoPetRepository(db, reads, { meter, schemaProblem }),
+    pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),
     archive: new MongoPetArchive(db, reads),
     keys: new MongoApiKeyRepository(db, reads),
     limiter: new MongoRateLimiter(db),
@@ -98,15 +103,6 @@ function storageIn(
     inspector: new MongoInspector(db, reads),
     close: () => client.close(),
   };
-}
-
-async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Promise<T> {
-  try {
-    return await work(client.db());
-  } catch (error) {
-    await client.close();
-    throw toSetupError(client, error);
-  }
 }
 
 /** `problem`: what the operator must do before a service can use the schema, in one line. */

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { withDeadline } from './connection/deadline.ts';
 import { CODES, isServerError } from './connection/server-error-codes.ts';
-import { greatestId, lastId, reserveIds } from './pet-ids.ts';
+import { lastId, reserveIds } from './pet-ids.ts';
 import {
   hasPetId,
   isFence,
@@ -57,7 +57,9 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async greatestId(): Promise<bigint> {
-    return this.#read(() => greatestId(this.#pets));
+    const options = { projection: { _id: 1 }, sort: { _id: -1 } } as const;
+    const found = await this.#read(() => this.#pets.findOne(petIds({}), options));
+    return found === null ? 0n : toBigInt(found._id);
   }
 
   async lastId(): Promise<bigint> {

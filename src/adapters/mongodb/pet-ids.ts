@@ -1,17 +1,9 @@
-import { type Collection, type Db, type Document, Double, type FindOptions, Long } from 'mongodb';
+import { type Db, type Document, Double, type FindOptions, Long } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { CODES } from './connection/server-error-codes.ts';
-import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
-import {
-  durable,
-  type FenceDocument,
-  isLong,
-  type PetDocument,
-  petsOf,
-  toBigInt,
-  toLong,
-} from './schema/collections.ts';
+import { isFence, type StoredPetDocument } from './pet-document.ts';
+import { durable, type FenceDocument, isLong, petsOf, toBigInt, toLong } from './schema/collections.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
@@ -38,12 +30,6 @@ export async function insertInOrder(db: Db, documents: readonly Document[]): Pro
   const insert = { insert: 'pets', documents, ordered: true, writeConcern: durable(db) };
   const { writeErrors }: { readonly writeErrors?: readonly Failure[] } = await db.command(insert);
   return writeErrors?.[0];
-}
-
-/** The greatest id of a stored pet, or 0. */
-export async function greatestId(pets: Collection<PetDocument>): Promise<bigint> {
-  const found = await pets.findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 } });
-  return found === null ? 0n : toBigInt(found._id);
 }
 
 /** The greatest id that is taken or reserved, or 0. */

@@ -92,8 +92,8 @@ function describe(operation: Operation, allow: string): JsonObject {
   const ofQuery = Object.entries(query.entries).map(([key, schema]) => parameter('query', key, schema));
   const announced = deprecation === undefined ? [] : DEPRECATED;
   const own = sharedFailures(allow, announced);
-  const shared = (name: keyof typeof own) => ({ $ref: `#/components/responses/${name}` });
-  const announcing = (name: keyof typeof own) => (deprecation === undefined ? shared(name) : own[name]);
+  const shared = (key: keyof typeof own) => ({ $ref: `#/components/responses/${key}` });
+  const announcing = (key: keyof typeof own) => (deprecation === undefined ? shared(key) : own[key]);
   return {
     operationId: name,
     tags: ['animals'],

@@ -58,11 +58,7 @@ export function described(error: unknown): string {
 
 function isOutage(error: unknown): boolean {
   if (error instanceof MongoServerError) {
-    return (
-      failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code)) ||
-      error.hasErrorLabel('RetryableWriteError') ||
-      error.hasErrorLabel('SystemOverloadedError')
-    );
+    return failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code));
   }
   // The driver reports its own misuse with this class, and an incompatible server with a subclass.
   if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError;

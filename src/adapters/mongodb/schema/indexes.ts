@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Db, Document } from 'mongodb';
+import type { CreateIndexesOptions, Db, Document } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 import { isServerError } from '../connection/server-error-codes.ts';
 import {
@@ -14,29 +14,22 @@ import { petsOf } from './collections.ts';
 const MAX_GROUPS = 10;
 
 /** An index as the server describes it. */
-type IndexInfo = {
+type IndexInfo = CreateIndexesOptions & {
   readonly name: string;
   readonly key: Document;
-  readonly unique?: boolean;
   readonly prepareUnique?: boolean;
-  readonly hidden?: boolean;
-  readonly expireAfterSeconds?: number;
   /** Present while the index is being built. */
   readonly buildUUID?: unknown;
-};
-
-type ListIndexesReply = {
-  readonly cursor: { readonly firstBatch: readonly (IndexInfo & { readonly spec?: IndexInfo })[] };
 };
 
 /** @returns all indexes of a collection, those being built included; none if the collection does not exist */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
   try {
     // By default the server lists an index that is being built like any other, though it rejects no duplicate yet.
-    const reply = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
-    const { cursor } = reply as ListIndexesReply;
+    const { cursor } = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
+    const { firstBatch } = cursor as { readonly firstBatch: readonly (IndexInfo & { spec?: IndexInfo })[] };
     // While an index is being built, its description is nested in `spec`.
-    return cursor.firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info }));
+    return firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info }));
   } catch (error) {
     if (isServerError(error, 'NamespaceNotFound')) return [];
     throw error;
@@ -53,27 +46,23 @@ const EFFECTIVE = [
   'expireAfterSeconds',
 ] as const;
 
+/** The order of the fields counts. */
+function hasDefinition(info: Document, { key, options }: { key: Document; options: Document }): boolean {
+  const isSameKey = JSON.stringify(info['key']) === JSON.stringify(key);
+  return (
+    isSameKey && EFFECTIVE.every((name) => isDeepStrictEqual(info[name] ?? false, options[name] ?? false))
+  );
+}
+
 /**
  * Whether an index is ready and has the planned definition. A unique index may have another name. An index that queries
  * hint at may not.
  */
-function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
-  const isNamed = info.name === plan.name || plan.options.unique === true;
-  return isNamed && info.buildUUID === undefined && !info.hidden && hasDefinition(info, plan);
-}
-
-function hasDefinition(info: IndexInfo, { key, options }: IndexPlan): boolean {
-  // The order of the fields counts.
-  const isSameKey = JSON.stringify(info.key) === JSON.stringify(key);
-  return isSameKey && isDeepStrictEqual(effectsOf(info), effectsOf(options));
-}
-
-function effectsOf(options: Document): readonly unknown[] {
-  return EFFECTIVE.map((name) => (options[name] === false ? undefined : options[name]));
-}
-
 export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolean {
-  return existing.some((info) => isPlanned(info, plan));
+  return existing.some((info) => {
+    const isNamed = info.name === plan.name || plan.options.unique === true;
+    return isNamed && info.buildUUID === undefined && !info.hidden && hasDefinition(info, plan);
+  });
 }
 
 /** What is wrong with the indexes of a collection: those that are planned, and those of others. */

@@ -56,11 +56,6 @@ describe('the code of a server', () => {
     expect(meaningOf(reply(2, message))).toBe('unavailable, not retried');
     expect(meaningOf(reply(9, message))).toBe('a bug, not retried');
   });
-
-  it.each(['RetryableWriteError', 'SystemOverloadedError'])('counts less than the label %s', (label) => {
-    expect(meaningOf(reply(2, 'x', { errorLabels: [label] }))).toBe('unavailable, retried');
-    expect(meaningOf(reply(2, 'x', { errorLabels: ['NoWritesPerformed'] }))).toBe('a bug, not retried');
-  });
 });
 
 describe('an error of a closed client', () => {
