@@ -18,16 +18,10 @@ export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const satisfi
  * Matches documents whose `_id` can be that of a pet: a long from 1 to 2^53 - 1. The service has never written or
  * acknowledged another.
  */
-export function petIds(range: { readonly after?: bigint; readonly upTo?: bigint }): Filter<PetDocument> {
-  const after = toLong(range.after ?? 0n);
-  const upTo = toLong(range.upTo ?? MAX_PET_ID);
-  return {
-    _id: {
-      $gt: after.isNegative() ? Long.ZERO : after,
-      $lte: upTo.greaterThan(MAX_ID) ? MAX_ID : upTo,
-      $type: 'long',
-    },
-  };
+export function petIds({ after = 0n, upTo = MAX_PET_ID }: { after?: bigint; upTo?: bigint }) {
+  const $gt = toLong(after < 0n ? 0n : after);
+  const $lte = upTo < MAX_PET_ID ? toLong(upTo) : MAX_ID;
+  return { _id: { $gt, $lte, $type: 'long' } } as const satisfies Filter<PetDocument>;
 }
 
 /** A page in ascending order of id, in one round trip. */

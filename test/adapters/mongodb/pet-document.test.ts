@@ -39,7 +39,6 @@ describe('the document of a pet', () => {
 
   it('has no integer outside int64, which BSON would wrap', () => {
     expect(() => toPetDocument({ ...rex, categoryId: 2n ** 63n }, undefined)).toThrow(RangeError);
-    expect(() => petIds({ after: -(2n ** 63n) - 1n })).toThrow(RangeError);
   });
 
   it('becomes the same pet again', () => {
@@ -114,7 +113,7 @@ describe('a query for pets', () => {
   it('is for the ids that a pet can have, whatever the range', () => {
     expect(petIds({})).toStrictEqual(ids(0n, MAX_PET_ID));
     expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(ids(5n, 9n));
-    expect(petIds({ after: -5n, upTo: MAX_PET_ID + 1n })).toStrictEqual(ids(0n, MAX_PET_ID));
+    expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(ids(0n, MAX_PET_ID));
   });
 
   it('takes one round trip for a page, which is in order', () => {

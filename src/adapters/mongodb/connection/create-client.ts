@@ -68,10 +68,10 @@ const GUARANTEES: Readonly<Record<string, string | undefined>> = {
 
 /** @throws {StorageSetupError} */
 function refuseWeakerGuarantees(options: readonly Option[]): void {
-  const isWeaker = (option: string, required: string | undefined) =>
-    options.some(([name, value]) => name === option.toLowerCase() && value !== required);
   const problems = Object.entries(GUARANTEES)
-    .filter(([option, required]) => isWeaker(option, required))
+    .filter(([option, required]) =>
+      options.some(([name, value]) => name === option.toLowerCase() && value !== required),
+    )
     .map(([option, required]) => `leave out ${option}` + (required ? `, or set it to ${required}` : ''));
   if (problems.length === 0) return;
   throw new StorageSetupError(

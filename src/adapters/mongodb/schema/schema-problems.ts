@@ -19,20 +19,18 @@ export async function examineSchema(db: Db) {
   const names = COLLECTIONS.map(({ name }) => name);
   const options = { nameOnly: false } as const;
   const infos = await ifPermitted(db.listCollections({ name: { $in: names } }, options).toArray());
+  let isWhole = infos !== undefined;
   const examined = COLLECTIONS.map(async (plan) => {
     const info = infos?.find(({ name }) => name === plan.name);
     const problems = infos === undefined ? [] : collectionProblems(plan, info);
-    // A view has none.
-    if (info !== undefined && info.type !== 'collection') return { problems, isWhole: true };
+    // A view has no indexes.
+    if (info !== undefined && info.type !== 'collection') return problems;
     const indexes = await ifPermitted(indexesOf(db, plan.name));
-    const all = [...problems, ...(indexes === undefined ? [] : indexProblems(plan, indexes))];
-    return { problems: all, isWhole: indexes !== undefined };
+    isWhole &&= indexes !== undefined;
+    return indexes === undefined ? problems : [...problems, ...indexProblems(plan, indexes)];
   });
-  const collections = await Promise.all(examined);
-  return {
-    problems: collections.flatMap(({ problems }): readonly SchemaProblem[] => problems),
-    isWhole: infos !== undefined && collections.every(({ isWhole }) => isWhole),
-  };
+  const problems = (await Promise.all(examined)).flat();
+  return { problems, isWhole };
 }
 
 /** @returns what the operator must do, in one line; `undefined` if there is no problem */
