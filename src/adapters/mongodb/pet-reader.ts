@@ -116,12 +116,7 @@ function petIn(record: PetRecord): Pet {
  */
 async function petsWithoutStatus(db: Db): Promise<readonly bigint[]> {
   const filter = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
-  const options = {
-    projection: { _id: 1 },
-    hint: STATUS_INDEX.name,
-    sort: { _id: 1 },
-    limit: MAX_IDS,
-  } as const;
+  const options = { projection: { _id: 1 }, hint: STATUS_INDEX.name, ...page(MAX_IDS) } as const;
   const found = await petsOf(db).find(filter, options).toArray();
   return found.map(({ _id }) => toBigInt(_id));
 }

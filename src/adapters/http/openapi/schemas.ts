@@ -15,20 +15,14 @@ const CONFIG = {
   ignoreActions: ['check'],
   overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
   overrideSchema: ({ valibotSchema, jsonSchema }) => {
-    switch (valibotSchema.type) {
-      case 'bigint':
-        // Without bounds: tools that read numbers as doubles would round them.
-        return { type: 'integer', format: 'int64' };
-      case 'optional': {
-        const { $ref, default: _, ...rest } = jsonSchema;
-        // OpenAPI 3.0 ignores everything beside a `$ref`. A default would also make generated types require the field.
-        if ($ref !== undefined) return { $ref };
-        const initial = v.parse(valibotSchema, undefined);
-        return (initial === undefined ? rest : { ...rest, default: initial }) as typeof jsonSchema;
-      }
-      default:
-        return undefined;
-    }
+    // Without bounds: tools that read numbers as doubles would round them.
+    if (valibotSchema.type === 'bigint') return { type: 'integer', format: 'int64' };
+    if (valibotSchema.type !== 'optional') return undefined;
+    const { $ref, default: _, ...rest } = jsonSchema;
+    // OpenAPI 3.0 ignores everything beside a `$ref`. A default would also make generated types require the field.
+    if ($ref !== undefined) return { $ref };
+    const initial = v.parse(valibotSchema, undefined);
+    return (initial === undefined ? rest : { ...rest, default: initial }) as typeof jsonSchema;
   },
 } satisfies ConversionConfig;
 

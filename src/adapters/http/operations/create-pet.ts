@@ -30,6 +30,8 @@ function keyOf({ req, method, state }: RouterContext<State>) {
   return idempotencyKey(req.headers['idempotency-key'], originId, `${method} ${createPet.route}`);
 }
 
+const { name, categoryId, status } = EXAMPLES.rex;
+
 export const createPet: Operation = operation({
   name: 'createPet',
   method: 'post',
@@ -44,35 +46,32 @@ export const createPet: Operation = operation({
     'broken connection the outcome is unknown. Send an `Idempotency-Key` to retry safely: any number of retries ' +
     'with the same key and body adds exactly one animal. The key belongs to the API key that sent it. The ' +
     'service remembers it as long as the animal exists, and remembers no key of a failed request.',
-  documentation() {
-    const { name, categoryId, status } = EXAMPLES.rex;
-    return {
-      parameters: [IDEMPOTENCY_KEY],
-      requestBody: {
-        schema: schemaRef('NewPet'),
-        examples: {
-          minimal: { summary: 'Required fields only', value: { name, categoryId } },
-          complete: { summary: 'All fields', value: { name, categoryId, status } },
-        },
+  documentation: () => ({
+    parameters: [IDEMPOTENCY_KEY],
+    requestBody: {
+      schema: schemaRef('NewPet'),
+      examples: {
+        minimal: { summary: 'Required fields only', value: { name, categoryId } },
+        complete: { summary: 'All fields', value: { name, categoryId, status } },
       },
-      responses: {
-        201: response('The new animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, [
-          'Location',
-          'Idempotent-Replayed',
-          ...LIMITED,
-        ]),
-        400: failure(
-          [
-            thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
-            bodyNotJson({ line: 1, column: 15 }),
-            INVALID_IDEMPOTENCY_KEY,
-          ],
-          LIMITED,
-        ),
-        422: failure([new IdempotencyKeyReused()], LIMITED),
-      },
-    };
-  },
+    },
+    responses: {
+      201: response('The new animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, [
+        'Location',
+        'Idempotent-Replayed',
+        ...LIMITED,
+      ]),
+      400: failure(
+        [
+          thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
+          bodyNotJson({ line: 1, column: 15 }),
+          INVALID_IDEMPOTENCY_KEY,
+        ],
+        LIMITED,
+      ),
+      422: failure([new IdempotencyKeyReused()], LIMITED),
+    },
+  }),
   handler({ createPet: useCase, basePath, now, log }) {
     return async (ctx, _query, draft) => {
       const { headers, requestId } = ctx.state;

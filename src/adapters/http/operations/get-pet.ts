@@ -26,6 +26,8 @@ export const PetId = v.pipe(
   }),
 );
 
+const ANNOUNCED = [...DEPRECATED, ...LIMITED];
+
 export const getPet = operation({
   name: 'getPet',
   method: 'get',
@@ -39,18 +41,15 @@ export const getPet = operation({
     `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /v1/pets\` with a \`status\` ` +
     'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
     'could not parse the path.',
-  documentation() {
-    const headers = [...DEPRECATED, ...LIMITED];
-    return {
-      parameters: [parameter('path', 'petId', PetId)],
-      responses: {
-        200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, headers),
-        400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
-        404: failure([new PetNotFound(42n)], headers),
-        410: failure([gone(GET_PET_DEPRECATION)], headers),
-      },
-    };
-  },
+  documentation: () => ({
+    parameters: [parameter('path', 'petId', PetId)],
+    responses: {
+      200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, ANNOUNCED),
+      400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
+      404: failure([new PetNotFound(42n)], ANNOUNCED),
+      410: failure([gone(GET_PET_DEPRECATION)], ANNOUNCED),
+    },
+  }),
   handler({ getPet: useCase }) {
     return async (ctx) => {
       ctx.body = petJson(await useCase.execute(parse(PetId, ctx.params['petId'], 'petId')));

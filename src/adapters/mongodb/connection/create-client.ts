@@ -32,12 +32,12 @@ const DEFAULT_OPTIONS = {
  */
 export function createClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
   const options = optionsIn(url);
-  const named = new Set(options.map(([name]) => name));
-  let client: MongoClient;
+  refuseWeakerGuarantees(options);
+  const isNamed = (option: string) => options.some(([name]) => name === option.toLowerCase());
+  const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides }).filter(([name]) => !isNamed(name));
   try {
-    const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides });
-    client = new MongoClient(url, {
-      ...Object.fromEntries(defaults.filter(([name]) => !named.has(name.toLowerCase()))),
+    return new MongoClient(url, {
+      ...Object.fromEntries(defaults),
       // The connection string cannot enable this: see `EXACT` in collections.ts.
       useBigInt64: false,
       // Nor this: the driver would repeat any command, an insert by `insertInOrder` too, on another primary.
@@ -47,8 +47,6 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
     // No cause: it may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
   }
-  refuseWeakerGuarantees(options);
-  return client;
 }
 
 /**
