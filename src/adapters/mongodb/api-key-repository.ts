@@ -9,7 +9,7 @@ import type { ConfirmedReads } from './confirmed-reads.ts';
 import { CALL_TIMEOUT_MS } from './connection/deadline.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
-import { type ApiKeyDocument, apiKeysOf } from './schema/collections.ts';
+import type { ApiKeyDocument } from './schema/collections.ts';
 
 /** Lookups begin 5 ms apart: a flood of unknown keys costs 200 queries a second at most. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
@@ -23,7 +23,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   /** @param timeoutMs the limit of every call. Default: 19.5 s. */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
-    this.#keys = apiKeysOf(db);
+    this.#keys = db.collection('api_keys');
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
   }

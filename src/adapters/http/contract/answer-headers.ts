@@ -33,20 +33,16 @@ export const REQUEST_ID_PATTERN = `^[A-Za-z0-9_.-]{1,${MAX_REQUEST_ID_LENGTH}}$`
 
 const ACCEPTED = new RegExp(REQUEST_ID_PATTERN);
 
-const ID = Symbol('request id');
-
 /**
  * The id of a request: the client's `X-Request-Id` if it is safe to log, otherwise a new one. Every call returns the
  * same id for a request with a body: the server may have to answer it while the application reads the body.
  */
-export function requestIdOf(request: IncomingMessage & { [ID]?: string }): string {
-  const known = request[ID];
-  if (known !== undefined) return known;
-  const { headers } = request;
+export function requestIdOf({ headers }: IncomingMessage): string {
   const sent = headers['x-request-id'];
-  const id = typeof sent === 'string' && ACCEPTED.test(sent) ? sent : randomUUID();
-  // Not stored for every request: that would slow down a list, and a WeakMap even more.
-  if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) request[ID] = id;
+  if (typeof sent === 'string' && ACCEPTED.test(sent)) return sent;
+  const id = randomUUID();
+  // Not kept for every request: that would slow down a list, and a WeakMap even more.
+  if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) headers['x-request-id'] = id;
   return id;
 }
 

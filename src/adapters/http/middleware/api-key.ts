@@ -8,20 +8,20 @@ import { INVALID_KEY, NO_CREDENTIALS, rateLimited } from '../contract/refusals.t
 import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './log-request.ts';
 
-/** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */
-const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
-
-/** The scheme alone. The token after it may be malformed. */
-const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
+/**
+ * `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. The token
+ * is missing if it is malformed.
+ */
+const CREDENTIALS = /^bearer(?![\w!#$%&'*+.^`|~-])(?: +([\w.~+/-]+=*) *$)?/i;
 
 /** Requires a valid API key for every path under `/v1`, existing or not. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {
   return async (ctx, next) => {
     if (!ctx.path.startsWith('/v1/') && ctx.path !== '/v1') return next();
-    const authorization = ctx.req.headers.authorization ?? '';
+    const credentials = CREDENTIALS.exec(ctx.req.headers.authorization ?? '');
     // A request with another scheme lacks credentials: RFC 6750, section 3.1.
-    if (!SCHEME.test(authorization)) throw NO_CREDENTIALS;
-    const token = CREDENTIALS.exec(authorization)?.[1];
+    if (credentials === null) throw NO_CREDENTIALS;
+    const [, token] = credentials;
     const caller = token === undefined ? undefined : await tokens.verify(token);
     if (caller === undefined) throw INVALID_KEY;
     ctx.state.caller = caller;

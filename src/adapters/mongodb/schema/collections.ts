@@ -46,10 +46,6 @@ export function petsOf(db: Db): Collection<PetDocument> {
   return db.collection<PetDocument>('pets', EXACT);
 }
 
-export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
-  return db.collection<ApiKeyDocument>('api_keys');
-}
-
 export function versionsOf(db: Db): Collection<VersionDocument> {
   return db.collection<VersionDocument>('schema');
 }
