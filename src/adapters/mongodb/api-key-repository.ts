@@ -86,10 +86,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 
   /** `$min` keeps the earlier date, and sets a missing one. */
-  async #advance(
-    id: string,
-    date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
-  ): Promise<ApiKey | undefined> {
+  async #advance(id: string, date: Partial<ApiKeyDocument>): Promise<ApiKey | undefined> {
     const options = { returnDocument: 'after' } as const;
     const changed = await this.#retry(async () => {
       try {

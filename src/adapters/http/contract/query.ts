@@ -8,11 +8,9 @@ const REMEMBERED_QUERIES = 1_000;
  * A parser of query strings. It throws what {@link parse} throws. Clients repeat a few query strings, so a valid one is
  * parsed once.
  */
-export function queryParser<S extends v.GenericSchema>(
-  schema: S,
-): (querystring: string) => Readonly<v.InferOutput<S>> {
+export function queryParser<S extends v.GenericSchema>(schema: S) {
   const parsed = new Map<string, Readonly<v.InferOutput<S>>>();
-  return (querystring) => {
+  return (querystring: string) => {
     let query = parsed.get(querystring);
     if (query === undefined) {
       query = parse(schema, parameters(querystring), 'query');

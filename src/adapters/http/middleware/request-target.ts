@@ -42,14 +42,14 @@ export const checkForwarded: Middleware = ({ req }, next) => {
   return next();
 };
 
+/** The base of the absolute URLs in the answer to a request, without a trailing slash. */
+export type BaseUrl = (request: IncomingMessage) => string;
+
 /**
  * The base of the absolute URLs in an answer: `publicUrl` if it is set, otherwise what a trusted proxy forwards,
  * otherwise what the request says. {@link checkForwarded} and {@link checkTarget} have validated the latter two.
  */
-export function baseUrl(
-  publicUrl: string | undefined,
-  trustProxy: boolean,
-): (request: IncomingMessage) => string {
+export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): BaseUrl {
   if (publicUrl !== undefined) return () => publicUrl;
   if (!trustProxy) return (request) => `${scheme(request)}://${authority(request)}`;
   return (request) => {

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { RouterContext } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { GenericSchema, InferOutput, ObjectEntries } from 'valibot';
@@ -8,6 +7,7 @@ import type { ListPets } from '../../../application/pets/list-pets.ts';
 import type { Scope } from '../../../domain/api-key.ts';
 import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
 import type { State } from '../middleware/log-request.ts';
+import type { BaseUrl } from '../middleware/request-target.ts';
 import type { JsonObject } from '../openapi/schemas.ts';
 import { type Deprecation, isSunset } from '../contract/answer-headers.ts';
 import { queryParser } from '../contract/query.ts';
@@ -20,7 +20,7 @@ export type OperationDependencies = {
   readonly createPet: Pick<CreatePet, 'execute'>;
   readonly getPet: Pick<GetPet, 'execute'>;
   readonly authenticate: Middleware<State>;
-  readonly baseUrl: (request: IncomingMessage) => string;
+  readonly baseUrl: BaseUrl;
   /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
   readonly basePath: string;
   /** The clock that decides whether an operation has reached its sunset. */

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import type { State } from '../middleware/log-request.ts';
+import type { BaseUrl } from '../middleware/request-target.ts';
 import { deprecationHeaders } from '../contract/answer-headers.ts';
 import { createPet } from './create-pet.ts';
 import { getPet } from './get-pet.ts';
@@ -14,10 +14,7 @@ export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
  * Announces on every response of the path of a deprecated operation, whatever its status, that the operation is
  * deprecated. A response of another operation on that path announces nothing.
  */
-export function announceDeprecations(
-  operations: readonly Operation[],
-  baseUrl: (request: IncomingMessage) => string,
-): Middleware<State> {
+export function announceDeprecations(operations: readonly Operation[], baseUrl: BaseUrl): Middleware<State> {
   const deprecated = operations.flatMap(({ name, path, deprecation }) => {
     if (deprecation === undefined) return [];
     const others = operations.filter((other) => other.path === path && other.deprecation === undefined);

@@ -28,8 +28,11 @@ type AuthInfo = {
 export async function missingRights(db: Db): Promise<string | undefined> {
   const privileges = await privilegesOf(db);
   const missing = NEEDED.flatMap(([collection, needed]) => {
-    const applying = privileges?.filter(({ resource }) => covers(resource, db.databaseName, collection));
-    const granted = new Set(applying?.flatMap(({ actions }) => actions) ?? ['anyAction']);
+    // An empty name stands for every database, or for every collection.
+    const covers = ({ resource: { db: database, collection: name, anyResource } }: Privilege) =>
+      anyResource === true ||
+      ((database === '' || database === db.databaseName) && (name === '' || name === collection));
+    const granted = new Set(privileges?.filter(covers).flatMap(({ actions }) => actions) ?? ['anyAction']);
     const lacking = granted.has('anyAction') ? [] : needed.filter((action) => !granted.has(action));
     return lacking.map((action) => `${action} on "${collection}"`);
   });
@@ -48,15 +51,4 @@ async function privilegesOf(db: Db): Promise<readonly Privilege[] | undefined> {
     if (!(error instanceof MongoServerError)) throw error;
     return undefined;
   }
-}
-
-/** An empty name stands for every database, or for every collection. */
-function covers(
-  { db, collection, anyResource }: Privilege['resource'],
-  database: string,
-  name: string,
-): boolean {
-  return (
-    anyResource === true || ((db === '' || db === database) && (collection === '' || collection === name))
-  );
 }

@@ -19,7 +19,6 @@ class LastingOutage extends StorageUnavailable {}
  * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or a bug
  */
 export function toStorageError(error: unknown): unknown {
-  if (error instanceof StorageUnavailable || error instanceof StorageSetupError) return error;
   const source = unwrapped(error);
   const broken = ruleBroken(source);
   if (broken !== undefined) return broken;

@@ -61,10 +61,7 @@ async function ifPermitted<T>(asked: Promise<T>): Promise<T | undefined> {
 /** What `listCollections` says of a collection, or a view. */
 type CollectionInfo = { readonly type?: string; readonly options?: CreateCollectionOptions };
 
-function collectionProblems(
-  plan: CollectionPlan,
-  info: CollectionInfo | undefined,
-): readonly SchemaProblem[] {
+function collectionProblems(plan: CollectionPlan, info?: CollectionInfo): readonly SchemaProblem[] {
   const { name: collection, validator: planned } = plan;
   if (info === undefined)
     return [{ collection, problem: 'is missing', mend: (db) => createCollection(db, plan) }];
