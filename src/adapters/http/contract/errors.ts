@@ -35,6 +35,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 /** The HTTP layer refuses a request. Clients see the message. Only `refusals.ts` creates one. */
 export class RequestRefused extends Error {
   readonly code: ErrorCode;
+  readonly status: number;
   /** Headers that this refusal adds to the answer. */
   readonly headers: Headers;
 
@@ -45,16 +46,12 @@ export class RequestRefused extends Error {
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
+    this.status = ERROR_STATUS[code];
     this.headers = headers;
   }
 }
 
-export type ErrorAnswer = {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly status: number;
-  readonly headers: Headers;
-};
+type ErrorAnswer = Pick<RequestRefused, 'code' | 'message' | 'status' | 'headers'>;
 
 /** How long a client should wait before it retries a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
@@ -85,7 +82,7 @@ const MESSAGES = {
 
 /** The answer to anything that was thrown. Reveals no details that are for operators only. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  if (error instanceof RequestRefused) return answer(error.code, error.message, error.headers);
+  if (error instanceof RequestRefused) return error;
   if (!isApplicationError(error)) {
     return answer('INTERNAL', 'an internal error occurred; it has been logged under this request id');
   }

@@ -1,7 +1,7 @@
 import { IncomingMessage, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
-import { errorAnswer, errorJson, type RequestRefused } from '../contract/errors.ts';
+import { errorJson, type RequestRefused } from '../contract/errors.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import { NOT_HTTP } from '../contract/refusals.ts';
 import { Answer } from './answer.ts';
@@ -127,11 +127,10 @@ export class Connection {
       return;
     }
     const answer = isOfLatest ? latest : new Answer(new IncomingMessage(this.socket));
-    const error = errorAnswer(refused);
-    const body = errorJson(error);
+    const body = errorJson(refused);
     setLast(answer);
     answer.setHeaders(new Map(Object.entries(answerHeaders(requestIdOf(answer.req), body))));
-    answer.writeHead(error.status).end(body);
+    answer.writeHead(refused.status).end(body);
     if (isOfLatest) return;
     this.#push(answer);
     this.#takeUp();
