@@ -1,4 +1,3 @@
-import { faultOf } from '../../../application/fault.ts';
 import type {
   DamagedApiKey,
   StorageSetupError,
@@ -80,6 +79,8 @@ const MESSAGES = {
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
+const KNOWN = { ...CODES, ...MESSAGES };
+
 /** The answer to anything that was thrown. Reveals no details that are for operators only. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
@@ -95,8 +96,7 @@ function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorA
 }
 
 function isApplicationError(error: unknown): error is ApplicationError {
-  if (!(error instanceof Error) || !('kind' in error)) return false;
-  return Object.hasOwn(faultOf(error) === 'client' ? CODES : MESSAGES, error.kind as string);
+  return error instanceof Error && 'kind' in error && Object.hasOwn(KNOWN, String(error.kind));
 }
 
 /** The body of an error answer: the Error schema of the specification. */

@@ -35,10 +35,14 @@ export function schemaRef(name: keyof typeof NAMED): JsonObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+type Piped = { readonly pipe?: readonly unknown[] };
+
 /** A parameter object, from the schema that parses the parameter. */
 export function parameter(place: 'path' | 'query', name: string, schema: v.GenericSchema): JsonObject {
   const { description, example, ...inline } = toJsonSchema(schema, CONFIG) as JsonObject;
-  const named = Object.keys(NAMED).find((key) => uses(schema, NAMED[key as keyof typeof NAMED]));
+  // A parameter may be parsed to the value of a named schema.
+  const { pipe = [] } = ('wrapped' in schema ? schema.wrapped : schema) as Piped;
+  const [named] = Object.entries(NAMED).find(([, each]) => pipe.includes(each)) ?? [];
   return {
     name,
     in: place,
@@ -47,10 +51,4 @@ export function parameter(place: 'path' | 'query', name: string, schema: v.Gener
     example,
     schema: named === undefined ? inline : schemaRef(named as keyof typeof NAMED),
   };
-}
-
-/** Whether a parameter is parsed to the value of a named schema. */
-function uses(schema: v.GenericSchema, named: v.GenericSchema): boolean {
-  const inner = 'wrapped' in schema ? (schema.wrapped as v.GenericSchema) : schema;
-  return 'pipe' in inner && (inner.pipe as readonly unknown[]).includes(named);
 }
