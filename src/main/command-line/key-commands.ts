@@ -1,5 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { DependencyContainer } from 'tsyringe';
 import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
@@ -100,7 +100,7 @@ function overlapMsOf(text: string): number {
 /** Never repeats the value, which may be a whole key. */
 function keyId(text: string): string {
   if (API_KEY_ID.test(text)) return text;
-  throw new UsageError(
+  throw new InvalidArgumentError(
     'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
   );
 }

@@ -21,12 +21,12 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
       await io.serve(io);
       return undefined;
     }
-    const { CommandLine } = await import('./command-line.ts');
-    const commandLine = new CommandLine(argv, io.stdout.columns);
-    help = commandLine.help;
-    const { perform, env: file, json } = commandLine.parse();
-    session = new Session(file === undefined ? io : { ...io, env: withEnvFile(io.env, file) }, json);
-    return await perform(session);
+    const { parseCommandLine } = await import('./command-line.ts');
+    const given = parseCommandLine(argv, io.stdout.columns);
+    help = given.help;
+    const env = given.env === undefined ? io.env : withEnvFile(io.env, given.env);
+    session = new Session({ ...io, env }, given.json);
+    return await given.perform(session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     const { lines, exitCode } = explain(error, help);
