@@ -98,7 +98,7 @@ describe('a start that fails', () => {
     [
       'a port in use',
       async () => ({ PORT: (await silentServer()).port, API_KEYS: KEY }),
-      /^petstore: PORT is \d+, which another program uses on 127\.0\.0\.1: stop that one, or set another PORT\n$/,
+      /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
     ],
     [
       'a HOST of another machine, before it asks for keys',
@@ -106,9 +106,9 @@ describe('a start that fails', () => {
       /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
     ],
     [
-      'a HOST that a shell has set, before it asks for keys',
-      async () => ({ HOST: 'x'.repeat(64) }),
-      /^petstore: HOST is "x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
+      'a HOST that is a URL, before it asks for keys and without its password',
+      async () => ({ HOST: `http://me:hunter2@${'x'.repeat(64)}` }),
+      /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
     ],
     [
       'a HOST that others reach, without a key',

@@ -41,9 +41,7 @@ export class Session {
       timer = setTimeout(givenUp.resolve, UNWIND_MS);
     };
     onHangUp();
-    for (const [given, meant] of misspelt(this.io.env)) {
-      this.note(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
-    }
+    for (const warning of misspelt(this.io.env)) this.note(warning);
     signal.addEventListener('abort', onAbort);
     try {
       this.#progress.start();

@@ -25,10 +25,9 @@ export class StartError extends Error {
   }
 }
 
-/** Variables of earlier builds, each with what takes its place. Whoever sets one would lose what it did. */
-const ENDED: Readonly<Record<string, string>> = {
-  WORKERS: 'has ended: run several services behind a proxy, as docs/operations.md#several-services shows',
-};
+/** A variable of earlier builds, and what takes its place. */
+const ENDED =
+  'WORKERS has ended: run several services behind a proxy, as docs/operations.md#several-services shows';
 
 /**
  * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
@@ -44,8 +43,7 @@ export function readConfig(
   );
   const { success, output, issues } = v.safeParse(variables(storages), given);
   const { tracing, problems, warnings } = readTracing(given);
-  const ended = Object.keys(ENDED).flatMap((name) => (name in given ? [`${name} ${ENDED[name]}`] : []));
-  const all = [...problemLines(issues), ...problems, ...ended];
+  const all = [...problemLines(issues), ...problems, ...('WORKERS' in given ? [ENDED] : [])];
   if (!success || all.length > 0) throw new StartError(all);
   return { ...configOf(output, tracing), warnings };
 }

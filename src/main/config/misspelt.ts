@@ -6,12 +6,14 @@ type Given = Readonly<Record<string, string | undefined>>;
  * The variables that may be misspelt ones of ours: one letter is added, missing or wrong, or two neighbours are swapped.
  * Values that are empty count as absent.
  *
- * @returns pairs of a name in the environment and the one that may be meant
+ * @returns a line for each
  */
-export function misspelt(env: Given): readonly (readonly [given: string, meant: string])[] {
+export function misspelt(env: Given): readonly string[] {
   const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
   return VARIABLE_NAMES.flatMap((meant) =>
-    foreign.filter((given) => isMisspelt(given, meant)).map((given) => [given, meant] as const),
+    foreign
+      .filter((given) => isMisspelt(given, meant))
+      .map((given) => `the variable ${given} has no effect; is it a misspelt ${meant}?`),
   );
 }
 

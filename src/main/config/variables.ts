@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import type { StorageKind } from '../../application/storage-kind.ts';
@@ -40,16 +39,6 @@ export function integer(min: number, max: number) {
     v.maxValue(max, rule),
   );
 }
-
-/** The start asks the system whether it is an address of this machine. */
-const Host = v.pipe(
-  v.string(),
-  v.check(
-    (host) => isIP(host) !== 0 || /^[\w-]+(\.[\w-]+)*\.?$/.test(host),
-    ({ input }) =>
-      `must be an IP address or a host name, and is ${JSON.stringify(input.replace(/^.*@/s, '…@'))}`,
-  ),
-);
 
 const Port = integer(0, 65_535);
 
@@ -98,18 +87,6 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
-type Addresses = Readonly<Record<'HOST' | 'METRICS_HOST', string>> & {
-  readonly PORT: number;
-  readonly METRICS_PORT?: number;
-};
-
-function arePortsApart({ HOST, METRICS_HOST, PORT, METRICS_PORT }: Addresses): boolean {
-  const isEvery = [HOST, METRICS_HOST].some((host) => isIP(host) === 0 || /^[0:.]+$/.test(host));
-  return PORT === 0 || PORT !== METRICS_PORT || (HOST !== METRICS_HOST && !isEvery);
-}
-
-const ADDRESSES = [['HOST'], ['PORT'], ['METRICS_HOST'], ['METRICS_PORT']] as const;
-
 function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }): boolean {
   return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
 }
@@ -131,7 +108,7 @@ export function variables(storages: readonly StorageKind[]) {
     }),
   );
   const each = v.object({
-    HOST: v.optional(Host, '127.0.0.1'),
+    HOST: v.optional(v.string(), '127.0.0.1'),
     PORT: v.optional(Port, '3000'),
     DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
     AUTO_MIGRATE: v.optional(Flag, 'false'),
@@ -141,7 +118,7 @@ export function variables(storages: readonly StorageKind[]) {
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(parsed(parseRateLimit, RATE_LIMIT_FORM)),
     MAX_CONNECTIONS: v.optional(integer(1, 1_000_000), String(SERVER_LIMITS.maxConnections)),
-    METRICS_HOST: v.optional(Host, '127.0.0.1'),
+    METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
     METRICS_PORT: v.optional(Port),
     TLS_CERT: v.optional(v.string()),
     TLS_KEY: v.optional(v.string()),
@@ -153,7 +130,6 @@ export function variables(storages: readonly StorageKind[]) {
   return v.pipe(
     each,
     v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isTlsPair, TLS_PAIR), ['TLS_CERT']),
-    v.forward(v.partialCheck(ADDRESSES, arePortsApart, 'must differ from PORT'), ['METRICS_PORT']),
   );
 }
 

@@ -37,9 +37,8 @@ export async function requireHost(host: string): Promise<void> {
     await once(server.listen({ host, port: 0 }), 'listening');
   } catch (error) {
     throw addressProblem('', { host, port: 0 }, error);
-  } finally {
-    server.close();
   }
+  server.close();
 }
 
 function addressProblem(
@@ -48,18 +47,15 @@ function addressProblem(
   error: unknown,
 ): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
-  if (error.code === 'EADDRINUSE') {
-    return new StartError([
-      `${prefix}PORT is ${port}, which another program uses on ${host}: stop that one, or set another ${prefix}PORT`,
-    ]);
-  }
-  if (error.code === 'EACCES') {
-    return new StartError([
-      `${prefix}PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
-    ]);
-  }
-  return new StartError([
-    `${prefix}HOST is ${JSON.stringify(host)}, where this machine cannot listen (${String(error.code)}): set it to an ` +
-      'address of this machine, such as 127.0.0.1, or unset it if a shell or a tool has set it',
-  ]);
+  const code = String(error.code);
+  const problems: Readonly<Record<string, string>> = {
+    EADDRINUSE: `PORT is ${port}, which is in use on ${host}: stop what uses it, or set another ${prefix}PORT`,
+    EACCES: `PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
+  };
+  // A URL may have a password.
+  const given = JSON.stringify(host.replace(/^.*@/s, '…@'));
+  const elsewhere =
+    `HOST is ${given}, where this machine cannot listen (${code}): set it to an address of this machine, such as ` +
+    '127.0.0.1, or unset it if a shell or a tool has set it';
+  return new StartError([prefix + (problems[code] ?? elsewhere)]);
 }

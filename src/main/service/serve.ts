@@ -24,10 +24,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const config = readConfig(env, storages);
   const log = await openServiceLog(config);
   const standardError = openStandardError();
-  for (const warning of config.warnings) log.warn(warning);
-  for (const [given, meant] of misspelt(env)) {
-    log.warn(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
-  }
+  for (const warning of [...config.warnings, ...misspelt(env)]) log.warn(warning);
   const { tls: files } = config;
   const startHere = async () => {
     const tls = files && (await readCertificate(files));

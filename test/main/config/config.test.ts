@@ -241,45 +241,6 @@ describe('the configuration', () => {
     expect(problem).not.toMatch(/hunter|me:/);
   });
 
-  it('does not repeat the user and the password of a HOST that is a URL', () => {
-    expect(problemsOf({ HOST: 'https://me:hunter2@db.example' })).toStrictEqual([
-      'HOST must be an IP address or a host name, and is "…@db.example"',
-    ]);
-  });
-
-  it.each(['HOST', 'METRICS_HOST'])(
-    'refuses a %s that is no host, and repeats it: no host is a secret',
-    (name) => {
-      for (const host of [
-        '[::1]',
-        '127.0.0.1:8080',
-        'http://localhost',
-        'localhost:',
-        'a b',
-        'a\nb',
-        '*',
-        '/run/x.sock',
-      ]) {
-        const problem = `${name} must be an IP address or a host name, and is ${JSON.stringify(host)}`;
-        expect(problemsOf({ [name]: host })).toStrictEqual([problem]);
-      }
-      for (const host of ['x86_64-conda-linux-gnu', 'fe80::1%eth0', '::', 'petstore.example.']) {
-        expect(problemsOf({ [name]: host })).toStrictEqual([]);
-      }
-    },
-  );
-
-  it.each([
-    [{}, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: '0.0.0.0' }, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: '10.0.0.1', METRICS_HOST: '::' }, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: 'localhost' }, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: '10.0.0.1' }, []],
-    [{ PORT: '0', METRICS_PORT: '0' }, []],
-  ])('lets the API and the metrics share a port on different addresses only: %j', (env, problems) => {
-    expect(problemsOf({ PORT: '8080', METRICS_PORT: '8080', ...env })).toStrictEqual(problems);
-  });
-
   it('names every invalid variable at once, each on one line, and repeats no value: it may be a secret', () => {
     const secret = 'hunter2';
     const everything = {

@@ -18,7 +18,8 @@ it.each([
   ['DATABASE-URL', 'DATABASE_URL'],
   ['TLS_KYE', 'TLS_KEY'],
 ])('%s may be a misspelt %s', (given, meant) => {
-  expect(misspelt({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([[given, meant]]);
+  const warning = `the variable ${given} has no effect; is it a misspelt ${meant}?`;
+  expect(misspelt({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
 });
 
 // Shells, desktops, systemd, containers, Kubernetes, CI, Node, npm, proxies, and other programs with such names.

@@ -145,7 +145,7 @@ describe('the port of the metrics', () => {
 
   it('that another program has stops the start with one line', async () => {
     const { port: METRICS_PORT } = await silentServer();
-    const problem = `METRICS_PORT is ${METRICS_PORT}, which another program uses on 127.0.0.1`;
+    const problem = `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1`;
     await expect(startService({ METRICS_PORT })).rejects.toThrow(problem);
   });
 
