@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { pino } from 'pino';
 import { readConfig } from '../../src/main/config/config.ts';
 import { start } from '../../src/main/service/start.ts';
-import { PAIR } from '../../test/support/tls/pem-files.ts';
+import { PEM_FILES } from '../../test/support/tls/pem-files.ts';
 import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
 
 /** What the service holds, as it tells its parent. */
@@ -48,8 +48,9 @@ async function main(databaseUrl: string, tls: boolean): Promise<void> {
     PORT: '0',
     DATABASE_URL: databaseUrl,
     API_KEYS: FUZZ_KEY,
+    ...(tls && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
   });
-  const service = await start({ ...config, tls: tls ? PAIR : undefined }, log, { limits: FUZZ_LIMITS });
+  const service = await start(config, log, { limits: FUZZ_LIMITS });
   process.on('message', () => void whenIdle().then(() => tell({ held: held() })));
   process.on('disconnect', () => void service.stop());
   tell({ port: Number(new URL(service.url).port) });

@@ -58,10 +58,7 @@ it('every command and the service reach a new storage', async () => {
   );
 
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'shelf:two' }, storages);
-  const { url, stop } = await start(
-    { ...config, tls: undefined },
-    pino({ level: 'silent' }, { write: () => {} }),
-  );
+  const { url, stop } = await start(config, pino({ level: 'silent' }, { write: () => {} }));
   onTestFinished(async () => void (await stop()));
   expect(await ask(`${url}/v1/pets/300`, { key: token })).toMatchObject({ status: 200 });
   expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });

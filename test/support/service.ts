@@ -30,7 +30,7 @@ export async function startService(
   };
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
   const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
-  const service = await start({ ...config, tls: undefined }, logger, options);
+  const service = await start(config, logger, options);
   onTestFinished(async () => {
     // With a stopped clock, the drain would last until its timeout.
     vi.useRealTimers();

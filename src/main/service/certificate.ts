@@ -4,10 +4,9 @@ import { getSystemErrorMessage } from 'node:util';
 import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import { StartError, type TlsFiles } from '../config/config.ts';
-import type { Service } from './start.ts';
 
 /** The certificate of the service, with its key. */
-export type Certificate = TlsPair & { readonly validFrom: Date; readonly validTo: Date };
+type Certificate = TlsPair & { readonly validTo: Date };
 
 type Variable = 'TLS_CERT' | 'TLS_KEY';
 
@@ -15,11 +14,14 @@ type Variable = 'TLS_CERT' | 'TLS_KEY';
 const NEAR_END_MS = 14 * 24 * 3_600_000;
 
 /**
- * Reads the certificate and its key, and checks that a server can use them.
+ * Reads the certificate and its key, and checks that a server can use them. Warns of the time for which they are valid.
  *
  * @throws {StartError} when a file cannot be read or used. Has no contents, which may be a secret
  */
-export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<Certificate> {
+export async function readCertificate(
+  { certFile, keyFile }: TlsFiles,
+  log: Pick<Logger, 'warn'>,
+): Promise<Certificate> {
   const files = [
     read('TLS_CERT', certFile, 'has no certificate in PEM form', (pem) => new X509Certificate(pem)),
     read('TLS_KEY', keyFile, 'has no private key in PEM form', (pem) => createPrivateKey(pem)),
@@ -35,15 +37,20 @@ export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<
   // Finds, for example, a broken chain and a key that is too short.
   const { createSecureContext } = await import('node:tls');
   usable('TLS_CERT', 'cannot be used', () => createSecureContext({ cert, key }));
-  return { cert, key, validFrom: first.validFromDate, validTo: first.validToDate };
+  const warning = expiryWarning(first, new Date());
+  if (warning !== undefined) log.warn(warning);
+  return { cert, key, validTo: first.validToDate };
 }
 
 /** What is wrong with the time for which the certificate is valid, or soon will be. */
-export function expiryWarning({ validFrom, validTo }: Certificate, now: Date): string | undefined {
-  if (validTo < now) return `the certificate in TLS_CERT expired on ${validTo.toISOString()}`;
-  if (validFrom > now) return `the certificate in TLS_CERT is not valid before ${validFrom.toISOString()}`;
-  if (validTo.getTime() - now.getTime() > NEAR_END_MS) return undefined;
-  return `the certificate in TLS_CERT expires on ${validTo.toISOString()}`;
+export function expiryWarning(
+  { validFromDate: from, validToDate: to }: Pick<X509Certificate, 'validFromDate' | 'validToDate'>,
+  now: Date,
+): string | undefined {
+  if (to < now) return `the certificate in TLS_CERT expired on ${to.toISOString()}`;
+  if (from > now) return `the certificate in TLS_CERT is not valid before ${from.toISOString()}`;
+  if (to.getTime() - now.getTime() > NEAR_END_MS) return undefined;
+  return `the certificate in TLS_CERT expires on ${to.toISOString()}`;
 }
 
 /** @throws {StartError} */
@@ -81,21 +88,14 @@ function usable<T>(variable: Variable, problem: string, make: () => T): T {
  * A function that reads the certificate and its key again, for new connections. It logs a pair that cannot be used, and
  * the one from before stays in use. Calls follow each other, so that the last one decides.
  *
- * @param starting calls wait for the start, and do nothing if it fails
+ * @param use gets each pair that can be used
  */
-export function certificateRenewal(
-  files: TlsFiles,
-  starting: Promise<Pick<Service, 'useCertificate'>>,
-  log: Logger,
-): () => void {
-  const renew = async ({ useCertificate }: Pick<Service, 'useCertificate'>) => {
+export function certificateRenewal(files: TlsFiles, use: (pair: TlsPair) => void, log: Logger): () => void {
+  const renew = async () => {
     try {
-      const certificate = await readCertificate(files);
-      useCertificate(certificate);
-      const { validTo } = certificate;
+      const { validTo, ...pair } = await readCertificate(files, log);
+      use(pair);
       log.info({ validTo }, 'TLS_CERT and TLS_KEY were read again, for new connections');
-      const warning = expiryWarning(certificate, new Date());
-      if (warning !== undefined) log.warn(warning);
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       const { problems } = error;
@@ -103,7 +103,5 @@ export function certificateRenewal(
     }
   };
   let last: Promise<unknown> = Promise.resolve();
-  return () => {
-    last = last.then(() => starting.then(renew, () => undefined));
-  };
+  return () => void (last = last.then(renew));
 }

@@ -4,7 +4,6 @@ import { type Config, readConfig } from '../config/config.ts';
 import { misspelt } from '../config/misspelt.ts';
 import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { Interrupted, ServiceIo } from '../program/process.ts';
-import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
 import { CREATE_KEY } from './start-keys.ts';
 import { type Service, start } from './start.ts';
 
@@ -25,15 +24,10 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const log = await openServiceLog(config);
   const standardError = openStandardError();
   for (const warning of [...config.warnings, ...misspelt(env)]) log.warn(warning);
-  const { tls: files } = config;
-  const startHere = async () => {
-    const tls = files && (await readCertificate(files));
-    const warning = tls && expiryWarning(tls, new Date());
-    if (warning !== undefined) log.warn(warning);
-    return start({ ...config, tls }, log, { isLogged: isJournal(env) });
-  };
+  const startHere = () => start(config, log, { isLogged: isJournal(env) });
   const starting = runUntilStopped(startHere, config, { log, signal });
-  onHangUp(files && certificateRenewal(files, starting, log));
+  const renew = async () => (await starting.catch(() => undefined))?.renewCertificate?.();
+  onHangUp(config.tls && (() => void renew()));
   const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);

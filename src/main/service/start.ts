@@ -24,6 +24,7 @@ import { auditLog } from '../log/audit.ts';
 import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { listenAt, requireHost } from './address.ts';
+import { certificateRenewal, readCertificate } from './certificate.ts';
 import { loadMetrics, measuredApp, measuredLog } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { type MadeKey, startKeys } from './start-keys.ts';
@@ -35,14 +36,11 @@ export type Service = {
   readonly metricsUrl?: string | undefined;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: MadeKey | undefined;
-  /** Uses another certificate for new connections. Does nothing without TLS. */
-  readonly useCertificate: (tls: TlsPair) => void;
+  /** Reads the certificate again, for new connections. Absent without TLS. */
+  readonly renewCertificate?: (() => void) | undefined;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
-
-/** The configuration with the certificate in place of its files. */
-export type ServiceConfig = Omit<Config, 'tls'> & { readonly tls: TlsPair | undefined };
 
 export type StartOptions = {
   /** The clock. The clock of the system by default. */
@@ -67,13 +65,11 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {StartError} when the service has no API key and others could reach it, or when it cannot listen
+ * @throws {StartError} when the service has no API key and others could reach it, or when it cannot listen or use its
+ *   certificate
  */
-export async function start(
-  config: ServiceConfig,
-  log: Logger,
-  options: StartOptions = {},
-): Promise<Service> {
+export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
+  const tls = config.tls && (await readCertificate(config.tls, log));
   await requireHost(config.host);
   await using opening = new AsyncDisposableStack();
   const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
@@ -90,7 +86,7 @@ export async function start(
   const tracing =
     config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
-  const opened = { storage: tracing?.storage(storage) ?? storage, tracing, metrics };
+  const opened = { storage: tracing?.storage(storage) ?? storage, tracing, metrics, tls };
   const { drain, ...service } = await startOn(config, log, opened, options);
   const open = opening.move();
   const stop = async () => {
@@ -106,13 +102,14 @@ type Opened = {
   readonly storage: ServiceStorage;
   readonly tracing: Tracing | undefined;
   readonly metrics: Metrics | undefined;
+  readonly tls: TlsPair | undefined;
 };
 
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
-  config: ServiceConfig,
+  config: Config,
   log: Logger,
-  { storage, tracing, metrics }: Opened,
+  { storage, tracing, metrics, tls }: Opened,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged }: StartOptions,
 ) {
   const root = compose(registerPets, registerKeys, registerHttp).register(NOW, { useValue: now });
@@ -138,7 +135,7 @@ async function startOn(
     host: config.host,
     port: config.port,
     log: requests,
-    tls: config.tls,
+    tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
   const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
@@ -157,7 +154,8 @@ async function startOn(
   return {
     url: urlOf(config, server),
     madeKey: made,
-    useCertificate: (tls: TlsPair) => server.renewCertificate(tls),
+    renewCertificate:
+      config.tls && certificateRenewal(config.tls, (pair) => server.renewCertificate(pair), log),
     drain,
   };
 }

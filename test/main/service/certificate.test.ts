@@ -2,14 +2,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StartError } from '../../../src/main/config/config.ts';
-import { type Certificate, expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
+import { expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PAIR, PEM_FILES } from '../../support/tls/pem-files.ts';
 
 const { cert, key, encryptedKey, renewedKey } = PEM_FILES;
+const log = { warn: () => expect.fail() };
 
 async function problemsOf(certFile: string, keyFile: string): Promise<readonly string[]> {
-  const error: unknown = await readCertificate({ certFile, keyFile }).catch((reason: unknown) => reason);
+  const error: unknown = await readCertificate({ certFile, keyFile }, log).catch((reason: unknown) => reason);
   if (error instanceof StartError) return error.problems;
   throw new Error('the certificate was accepted, or a bug was found', { cause: error });
 }
@@ -22,9 +23,8 @@ async function fileWith(text: string): Promise<string> {
 
 describe('the certificate and its key', () => {
   it('are read from two files', async () => {
-    expect(await readCertificate({ certFile: cert, keyFile: key })).toStrictEqual({
+    expect(await readCertificate({ certFile: cert, keyFile: key }, log)).toStrictEqual({
       ...PAIR,
-      validFrom: expect.any(Date),
       validTo: expect.any(Date),
     });
   });
@@ -32,7 +32,10 @@ describe('the certificate and its key', () => {
   it('may be in one file', async () => {
     const both = PAIR.key + PAIR.cert;
     const file = await fileWith(both);
-    expect(await readCertificate({ certFile: file, keyFile: file })).toMatchObject({ cert: both, key: both });
+    expect(await readCertificate({ certFile: file, keyFile: file }, log)).toMatchObject({
+      cert: both,
+      key: both,
+    });
   });
 
   it.each([
@@ -80,10 +83,9 @@ describe('the certificate and its key', () => {
 });
 
 describe('the warning about the time of a certificate', () => {
-  const certificate: Certificate = {
-    ...PAIR,
-    validFrom: new Date('2026-01-01T00:00:00Z'),
-    validTo: new Date('2026-04-01T00:00:00Z'),
+  const certificate = {
+    validFromDate: new Date('2026-01-01T00:00:00Z'),
+    validToDate: new Date('2026-04-01T00:00:00Z'),
   };
 
   it.each([
