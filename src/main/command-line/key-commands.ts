@@ -7,7 +7,7 @@ import { type CreatedKey, CreateKey, type HandOver } from '../../application/key
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, ListKeys, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { API_KEY_ID, newApiKey, type RateLimit, type Scope, SCOPES } from '../../domain/api-key.ts';
+import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
@@ -69,32 +69,25 @@ type NewKey = { readonly expires: string; readonly output?: string };
 type Create = NewKey & { readonly label: string; readonly scopes: string; readonly rateLimit?: string };
 type Rotate = NewKey & { readonly overlap: string };
 
-// Each of these reads one value of the command line, and throws a UsageError when it is wrong.
-
-function scopesOf(text: string): readonly Scope[] {
-  const names = text.split(',');
-  if (names.every((name): name is Scope => (SCOPES as readonly string[]).includes(name))) return names;
-  throw new UsageError(`--scopes must be one or more of ${SCOPES.join(',')}`);
+/** Makes of `parse` what throws a UsageError instead. It never repeats the text, which may be a secret. */
+function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text: string) => T {
+  return (text) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    throw new UsageError(rule);
+  };
 }
+
+const lifeMsOf = parsed(
+  (text) => parseDurationMs(text) || undefined,
+  '--expires must be a duration such as 365d or 12h, or never',
+);
+const overlapMsOf = parsed(parseDurationMs, '--overlap must be a duration such as 24h or 0s');
+const rateLimitOf = parsed(parseRateLimit, `--rate-limit ${RATE_LIMIT_FORM}`);
 
 /** The instant at which the key expires; `undefined` for never. */
 function expiryOf(text: string, now: Date): Date | undefined {
-  if (text === 'never') return undefined;
-  const ms = parseDurationMs(text);
-  if (ms) return new Date(now.getTime() + ms);
-  throw new UsageError('--expires must be a duration such as 365d or 12h, or never');
-}
-
-function rateLimitOf(text: string | undefined): RateLimit | undefined {
-  const limit = text === undefined ? undefined : parseRateLimit(text);
-  if (text === undefined || limit !== undefined) return limit;
-  throw new UsageError(`--rate-limit ${RATE_LIMIT_FORM}`);
-}
-
-function overlapMsOf(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined) return ms;
-  throw new UsageError('--overlap must be a duration such as 24h or 0s');
+  return text === 'never' ? undefined : new Date(now.getTime() + lifeMsOf(text));
 }
 
 /** Never repeats the value, which may be a whole key. */
@@ -108,11 +101,11 @@ function keyId(text: string): string {
 async function createKey(session: Session, options: Create): Promise<void> {
   const draft = {
     label: options.label,
-    scopes: scopesOf(options.scopes),
+    scopes: options.scopes.split(',') as Scope[],
     expiresAt: expiryOf(options.expires, session.now),
-    rateLimit: rateLimitOf(options.rateLimit),
+    rateLimit: options.rateLimit === undefined ? undefined : rateLimitOf(options.rateLimit),
   };
-  // Refuses an invalid draft before a SQLite file is created.
+  // Refuses an invalid draft, such as an unknown scope, before a SQLite file is created.
   newApiKey(draft, session.now);
   await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
 }

@@ -8,17 +8,10 @@ export function auditLog(log: Logger): Logger {
   return log.level === 'silent' ? log : log.child({}, { level: 'info' });
 }
 
-const WORDS = {
-  'key.created': 'key created',
-  'key.copied': 'key copied',
-  'key.replaced': 'key replaced by a new one',
-  'key.revoked': 'key revoked',
-} as const;
-
 /** Writes an audit line about a key, in the format of the service's log. */
-export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKey): void {
+export function auditKey(log: Logger, audit: string, key: ApiKey): void {
   const { id, label, scopes, expiresAt, revokedAt } = key;
-  log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
+  log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, 'audit');
 }
 
 /** The line of each method. */

@@ -107,7 +107,7 @@ describe('petstore keys', () => {
     const scopes = ['pets:read', 'pets:write'];
     const expiresAt = expect.any(String);
     expect(linesOf(create)).toStrictEqual([
-      { ...line, audit: 'key.created', scopes, expiresAt, msg: 'key created' },
+      { ...line, audit: 'key.created', scopes, expiresAt, msg: 'audit' },
     ]);
 
     const rotate = await keys(env, 'rotate', id!);

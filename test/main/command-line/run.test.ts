@@ -121,7 +121,7 @@ describe('the general command line', () => {
       'label must be 1 to 64 visible characters, with spaces only between them',
       'keys create ',
     ],
-    [`${CREATE} --scopes pets:all`, '--scopes must be one or more of pets:read,pets:write', 'keys create '],
+    [`${CREATE} --scopes pets:all`, 'scopes must be one or more of pets:read, pets:write', 'keys create '],
     [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
     [`${CREATE} --expires soon`, EXPIRES_FORM, 'keys create '],
     [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
