@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { constants, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ class PetFileError extends Error {
 }
 
 /** A file of pets: one JSON object per line, in ascending order of id. Its name may end in `.gz` or `.zst`. */
-export class PetFile implements PetSource {
+export class PetFile implements PetSource, AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
   /** The size of the file when it was opened. */
@@ -73,10 +73,8 @@ export class PetFile implements PetSource {
     try {
       // Opening a pipe blocks a thread until the other end opens. Not even the end of the process stops that thread.
       if ((await stat(path)).isFile()) {
-        const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-        const opened = await file.stat();
-        if (opened.isFile()) return new PetFile(path, file, opened.size);
-        await file.close();
+        const file = await open(path);
+        return new PetFile(path, file, (await file.stat()).size);
       }
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
@@ -122,7 +120,7 @@ export class PetFile implements PetSource {
     return count;
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#file.close();
   }
 

@@ -9,6 +9,9 @@ import {
 import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
 
+/** The options that name a storage. */
+export type Urls = { readonly from?: string; readonly to?: string };
+
 const PERSISTENT = STORAGES.filter(({ persistent }) => persistent);
 
 /** Says what a command can read from, and by default reads from. */

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, sayWritten, SOURCES, storageOf, TARGETS } from './command-storage.ts';
+import { open, sayWritten, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -58,9 +58,7 @@ export function addMovingCommands(petstore: Command, does: Does): void {
     .action(does(copy));
 }
 
-type Copy = { readonly from: string; readonly to: string };
-
-async function copy(session: Session, options: Copy): Promise<void> {
+async function copy(session: Session, options: Urls): Promise<void> {
   const sourceStorage = storageOf('--from', options.from, session);
   const targetStorage = storageOf('--to', options.to, session);
   await using source = await open(sourceStorage, { for: 'reading' });
@@ -81,9 +79,7 @@ async function copy(session: Session, options: Copy): Promise<void> {
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
 
-type Export = { readonly from?: string };
-
-async function exportPets(session: Session, file = '-', options: Export = {}): Promise<void> {
+async function exportPets(session: Session, file = '-', options: Urls = {}): Promise<void> {
   const isPiped = file === '-';
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   await using source = await open(storageOf('--from', options.from, session), { for: 'reading' });
@@ -92,26 +88,20 @@ async function exportPets(session: Session, file = '-', options: Export = {}): P
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
   let pets = 0;
-  const batches = async function* () {
-    for await (const batch of root.resolve(ExportPets).execute(session.onProgress)) {
-      yield batch;
-      pets += batch.length;
-    }
-  };
-  if (!isPiped) await writePetFile(file, batches());
-  else for await (const batch of batches()) await session.write(petLines(batch));
+  const batches = root.resolve(ExportPets).execute((progress) => {
+    pets = progress.done;
+    session.onProgress(progress);
+  });
+  if (!isPiped) await writePetFile(file, batches);
+  else for await (const batch of batches) await session.write(petLines(batch));
   if (session.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
   // Not to standard output, which may hold the export.
   else session.note(`exported ${countText(pets, 'pet')}`);
 }
 
-type Import = { readonly to?: string };
-
-async function importPets(session: Session, path: string, options: Import): Promise<void> {
+async function importPets(session: Session, path: string, options: Urls): Promise<void> {
   const storage = storageOf('--to', options.to, session);
-  await using opened = new AsyncDisposableStack();
-  const source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
-  opened.defer(() => source.close());
+  await using source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
   await using target = await open(storage, { for: 'writing' });

@@ -81,11 +81,8 @@ function bar({ done, total }: Progress): string {
   return `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} `;
 }
 
+/** Such as `2h 1m 5s`. */
 function duration(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  return minutes < 60
-    ? `${minutes} min ${whole % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const rounded = Temporal.Duration.from({ seconds: Math.ceil(seconds) }).round({ largestUnit: 'hours' });
+  return rounded.toLocaleString('en', { style: 'narrow' });
 }

@@ -35,10 +35,9 @@ export class Session {
   async run(work: () => Promise<void>): Promise<number> {
     const { signal, onHangUp } = this.io;
     const givenUp = Promise.withResolvers<void>();
-    let timer: NodeJS.Timeout | undefined;
     const onAbort = () => {
       this.note(`interrupted${this.hint === undefined ? '' : `; ${this.hint}`}`);
-      timer = setTimeout(givenUp.resolve, UNWIND_MS);
+      setTimeout(givenUp.resolve, UNWIND_MS);
     };
     onHangUp();
     for (const warning of misspelt(this.io.env)) this.note(warning);
@@ -50,7 +49,6 @@ export class Session {
       return 0;
     } finally {
       signal.removeEventListener('abort', onAbort);
-      clearTimeout(timer);
       this.#progress.clear();
       signal.throwIfAborted();
     }

@@ -9,15 +9,12 @@ import { compose } from '../program/compose.ts';
 import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
-import { open, sayWritten, SOURCES, storageOf } from './command-storage.ts';
+import { open, sayWritten, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
   tools ? ` For ${name} use ${tools.backUp}.` : '',
 ).join('');
-
-type From = { readonly from?: string };
-type To = { readonly to?: string };
 
 export function addStorageCommands(petstore: Command, does: Does): void {
   const backedUp = namesOf(kindsWith('backUp'));
@@ -73,7 +70,7 @@ async function migrate(session: Session, url: string | undefined): Promise<void>
   await session.answer(text, { database, from: from ?? null, to });
 }
 
-async function backUp(session: Session, file: string, options: From): Promise<void> {
+async function backUp(session: Session, file: string, options: Urls): Promise<void> {
   requireName(file);
   const { kind, url } = storageOf('--from', options.from, session);
   if (kind.backUp === undefined) throw notFor('backUp', session);
@@ -82,7 +79,7 @@ async function backUp(session: Session, file: string, options: From): Promise<vo
   await session.answer(`backed up to ${file}\n`, { file });
 }
 
-async function restore(session: Session, file: string, options: To): Promise<void> {
+async function restore(session: Session, file: string, options: Urls): Promise<void> {
   requireName(file);
   const storage = storageOf('--to', options.to, session);
   const { kind, url } = storage;
@@ -109,7 +106,7 @@ function requireName(file: string): void {
 /** How many findings are shown. A storage can have one for each pet. */
 const MAX_SHOWN = 100;
 
-async function check(session: Session, options: From): Promise<void> {
+async function check(session: Session, options: Urls): Promise<void> {
   const storage = storageOf('--from', options.from, session);
   await using source = await open(storage, { for: 'checking' });
   session.hint = 'the check is incomplete; nothing was changed';

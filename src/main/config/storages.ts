@@ -45,5 +45,5 @@ export function namesOf(kinds: readonly StorageKind[]): string {
 }
 
 function either(texts: readonly string[]): string {
-  return [texts.slice(0, -1).join(', '), ...texts.slice(-1)].filter(Boolean).join(' or ');
+  return new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);
 }

@@ -20,7 +20,7 @@ async function file(
   const path = join(await testDirectory(), `pets.${ending}`);
   await writeFile(path, content);
   const pets = await PetFile.open(path);
-  onTestFinished(() => pets.close());
+  onTestFinished(() => pets[Symbol.asyncDispose]());
   return { path, pets };
 }
 
@@ -84,7 +84,7 @@ describe('a file of pets', () => {
     const expected = { kind: 'pet-file', message: 'standard input:501: is not JSON' };
     await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
     await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
-    await pets.close();
+    await pets[Symbol.asyncDispose]();
   });
 
   it('does not stay open when standard input fails', async ({ skip }) => {
@@ -137,7 +137,7 @@ describe.each([
       expect(batch[0]).toStrictEqual(PETS[0]);
       break;
     }
-    await pets.close();
+    await pets[Symbol.asyncDispose]();
   });
 
   it.each([
@@ -185,7 +185,7 @@ describe.each([
 
   it('is not blamed when the system cannot read it', async () => {
     const { pets } = await file(compress(lines), ending);
-    await pets.close();
+    await pets[Symbol.asyncDispose]();
     await expect(pets.survey(ignore)).rejects.toMatchObject({ code: 'EBADF', syscall: 'read' });
   });
 

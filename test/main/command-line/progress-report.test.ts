@@ -22,8 +22,8 @@ describe('progress on any output but a terminal', () => {
     for (let ms = 0; ms <= 11_000; ms += 500) at(ms, ms / 20);
     progress.clear();
     expect(shown).toStrictEqual([
-      'petstore: writing: 250 of 1000, 25 %, 50/s, 15 s left\n',
-      'petstore: writing: 500 of 1000, 50 %, 50/s, 10 s left\n',
+      'petstore: writing: 250 of 1000, 25 %, 50/s, 15s left\n',
+      'petstore: writing: 500 of 1000, 50 %, 50/s, 10s left\n',
     ]);
   });
 
@@ -58,7 +58,7 @@ describe('progress on any output but a terminal', () => {
     at(10_001, 500);
     expect(shown).toStrictEqual([
       'petstore: checking: 100, 20/s\n',
-      'petstore: writing: 500 of 1000, 50 %, 20/s, 25 s left\n',
+      'petstore: writing: 500 of 1000, 50 %, 20/s, 25s left\n',
     ]);
   });
 });
@@ -77,7 +77,7 @@ describe('progress on a terminal', () => {
     progress.clear();
     const line = (bar: string, text: string) => `\r\x1b[K${bar} ${text}`;
     expect(shown).toStrictEqual([
-      line('████████████░░░░░░░░░░░░', 'writing: 500 of 1000, 50 %, 5000/s, 1 s left'),
+      line('████████████░░░░░░░░░░░░', 'writing: 500 of 1000, 50 %, 5000/s, 1s left'),
       '\r\x1b[Kstill working',
       '\r\x1b[K',
     ]);
@@ -85,7 +85,7 @@ describe('progress on a terminal', () => {
 
   it.each([
     ['stays on one line', 30, 'writ'],
-    ['loses no character where the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1 s left'],
+    ['loses no character where the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1s left'],
   ])('%s', (_what, columns, text) => {
     const { shown, at } = report({ isTTY: true, columns });
     at(0, 0);
@@ -99,8 +99,8 @@ describe('progress on a terminal', () => {
     at(1000, 1, 7261);
     at(2000, 2, 200);
     expect(shown.map((text) => /[^,]+ left$/.exec(text)?.[0].trim())).toStrictEqual([
-      '2 h 1 min left',
-      '3 min 18 s left',
+      '2h 1m left',
+      '3m 18s left',
     ]);
   });
 });
