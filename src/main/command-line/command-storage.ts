@@ -40,12 +40,8 @@ export function storageOf(
   const url = given ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL);
   const storage = parseDatabaseUrl(url, storages);
   if (storage === undefined) {
-    throw new UsageError(
-      `${name} ${databaseUrlProblem(
-        url,
-        storages.filter((kind) => kind.persistent),
-      )}`,
-    );
+    const reachable = storages.filter((kind) => kind.persistent);
+    throw new UsageError(`${name} ${databaseUrlProblem(url, reachable)}`);
   }
   if (storage.kind.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);

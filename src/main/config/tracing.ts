@@ -3,14 +3,8 @@ import { CommaSeparated, integer, problemLines } from './variables.ts';
 
 type Given = Readonly<Record<string, string>>;
 
-const SAMPLERS = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const;
+const ROOT_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
+const SAMPLERS = [...ROOT_SAMPLERS, ...ROOT_SAMPLERS.map((root) => `parentbased_${root}` as const)];
 
 const ENDPOINT = 'must be an http or https URL, such as http://localhost:4318';
 const PROPAGATORS = 'must be tracecontext, baggage or both, comma-separated, or none';

@@ -62,21 +62,18 @@ function nonBlocking(fd: 1 | 2): number {
   return fd === 1 ? process.stdout.fd : process.stderr.fd;
 }
 
-type RequestLine = RequestRecord & { readonly level: number; readonly time: number; readonly msg: string };
-
 /** Turns a JSON log line into a line for a terminal. Loads pino-pretty on demand: most services have no terminal. */
 async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
-  const pretty = prettyFactory({ singleLine: true });
-  return (line) => {
-    const record = JSON.parse(line) as RequestLine;
-    return pretty(record.msg === 'request' ? inBrief(record) : record);
-  };
+  return prettyFactory({
+    singleLine: true,
+    ignore: 'method,route,status,durationMs',
+    messageFormat: (line) => (line['msg'] === 'request' ? inBrief(line) : String(line['msg'])),
+  });
 }
 
-function inBrief({ method, route, status, durationMs, ...rest }: RequestLine): object {
-  const { level, time, keyLabel, client, requestId, aborted } = rest;
+function inBrief({ method, route, status, durationMs }: Partial<RequestRecord>): string {
   const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
   if (durationMs !== undefined) words.push(`${durationMs} ms`);
-  return { level, time, msg: words.join(' '), keyLabel, client, requestId, aborted };
+  return words.join(' ');
 }

@@ -8,6 +8,7 @@ import { SkipIds } from '../../application/maintenance/skip-ids.ts';
 import { fingerprintOf } from '../../application/pets/create-pet.ts';
 import type { PetSource } from '../../application/ports/pet-archive.ts';
 import type { Opened } from '../../application/storage-kind.ts';
+import type { Pet } from '../../domain/pet.ts';
 import { provide } from './compose.ts';
 import { sha256 } from './register-pets.ts';
 
@@ -18,15 +19,13 @@ export const CHECKED: InjectionToken<Opened['checking']> = Symbol('CHECKED');
 /** The pets to copy: by default those of the source. */
 export const PET_SOURCE: InjectionToken<PetSource> = Symbol('PET_SOURCE');
 
+const fingerprint = (pet: Pet) => fingerprintOf(pet, sha256);
+
 export function registerMaintenance(root: DependencyContainer): void {
   provide(root, PET_SOURCE, (c) => new ArchiveSource(c.resolve(SOURCE).archive));
   provide(root, CopyPets, (c) => new CopyPets(c.resolve(PET_SOURCE), c.resolve(TARGET).archive));
   provide(root, CopyKeys, (c) => new CopyKeys(c.resolve(SOURCE).keys, c.resolve(TARGET).keys));
   provide(root, ExportPets, (c) => new ExportPets(c.resolve(SOURCE).archive));
   provide(root, SkipIds, (c) => new SkipIds(c.resolve(TARGET).archive));
-  provide(
-    root,
-    CheckStorage,
-    (c) => new CheckStorage(c.resolve(CHECKED), (pet) => fingerprintOf(pet, sha256)),
-  );
+  provide(root, CheckStorage, (c) => new CheckStorage(c.resolve(CHECKED), fingerprint));
 }

@@ -54,14 +54,13 @@ export async function startKeys(
     }
     return { known: [] };
   }
+  const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
   if (!isLoopback(host)) {
-    const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
     throw new StartError([
       `there is no API key yet, and others can reach the service at HOST=${host}, which is no loopback address; ${way}`,
     ]);
   }
   if (isLogged) {
-    const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
     log.warn(`there is no API key yet; ${way}`);
     return { known: [] };
   }

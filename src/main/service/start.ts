@@ -126,9 +126,8 @@ async function startOn(
   }
   const lines = tracing?.requestLog(log) ?? requestLog(log);
   const requests = metrics ? measuredLog(lines, metrics) : lines;
-  const { publicUrl, trustProxy, corsOrigins, rateLimit } = config;
-  const settings = { publicUrl, trustProxy, corsOrigins, rateLimit, probe, log: requests };
-  root.register(SETTINGS, { useValue: { ...settings, isDraining: () => server.isDraining } });
+  const isDraining = () => server.isDraining;
+  root.register(SETTINGS, { useValue: { ...config, probe, log: requests, isDraining } });
   const bare = root.resolve(APP);
   const traced = tracing?.app(bare) ?? bare;
   const server: HttpServer = await listenAt('', metrics ? measuredApp(traced, metrics) : traced, {

@@ -73,7 +73,7 @@ describe('the log', () => {
       expect(text).toMatch(/^\[[\d:.]+\] INFO: listening on http:.*\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: GET \/livez 200 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
       expect(text).toMatch(
-        /^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"client":"127.0.0.1","requestId":"[\da-f-]{36}"\}\n/m,
+        /^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"requestId":"[\da-f-]{36}","client":"127.0.0.1"\}\n/m,
       );
       expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down \{"reason":"SIGINT"\}\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped \{"cutOff":0\}\n/m);
