@@ -9,15 +9,11 @@ export type KnownKey = {
   readonly digest: Buffer;
 };
 
+type Labelled = { readonly token: string; readonly label: string };
+
 /** By default, a key has its label as its id, and every scope. */
-export function knownKey({
-  token,
-  label,
-  id = label,
-  scopes = SCOPES,
-  ...rest
-}: Partial<Caller> & { readonly token: string; readonly label: string }): KnownKey {
-  return { caller: { id, label, scopes, ...rest }, digest: sha256(token) };
+export function knownKey({ token, ...caller }: Partial<Caller> & Labelled): KnownKey {
+  return { caller: { id: caller.label, scopes: SCOPES, ...caller }, digest: sha256(token) };
 }
 
 /** Verifies a fixed set of keys. Compares a token with all of them, so the time reveals nothing about any of them. */

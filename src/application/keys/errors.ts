@@ -7,11 +7,9 @@ export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | Api
 export class ApiKeyNotFound extends Error {
   readonly kind = 'api-key-not-found';
   readonly fault = 'client';
-  readonly id: string;
 
   constructor(id: string) {
     super(`no key has the id ${id}`);
-    this.id = id;
   }
 }
 
@@ -19,11 +17,9 @@ export class ApiKeyNotFound extends Error {
 export class ApiKeyNotActive extends Error {
   readonly kind = 'api-key-not-active';
   readonly fault = 'client';
-  readonly id: string;
 
   constructor(id: string, state: 'expired' | 'revoked') {
     super(`the key ${id} is ${state} and cannot be rotated; create a new key`);
-    this.id = id;
   }
 }
 
@@ -31,10 +27,8 @@ export class ApiKeyNotActive extends Error {
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
   readonly fault = 'client';
-  readonly id: string;
 
   constructor(id: string) {
     super(`another key already has the id ${id}; it was not overwritten`);
-    this.id = id;
   }
 }

@@ -1,4 +1,4 @@
-import { type ApiKey, type ApiKeyDraft, apiKeyState } from '../../domain/api-key.ts';
+import { type ApiKeyDraft, apiKeyState } from '../../domain/api-key.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from './errors.ts';
 import type { CreatedKey, CreateKey, HandOver } from './create-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
@@ -9,8 +9,6 @@ export type Rotation = {
   /** When the new key expires. Without it, the new key never expires. */
   readonly expiresAt?: Date | undefined;
 };
-
-export type RotatedKey = CreatedKey & { readonly old: ApiKey };
 
 /**
  * Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. A request
@@ -37,7 +35,7 @@ export class RotateKey {
    * @throws {DamagedApiKey} when the record of the old key or of the minted id is damaged
    * @throws {StorageUnavailable} the new key may have been handed over by then, and the old one may not expire yet
    */
-  async execute(id: string, { overlapMs, expiresAt }: Rotation, handOver?: HandOver): Promise<RotatedKey> {
+  async execute(id: string, { overlapMs, expiresAt }: Rotation, handOver?: HandOver): Promise<CreatedKey> {
     const now = this.#now();
     const before = await this.#keys.findById(id);
     if (before === undefined) throw new ApiKeyNotFound(id);
@@ -46,8 +44,7 @@ export class RotateKey {
     const { label, scopes, rateLimit, originId = id } = before;
     const draft: Required<ApiKeyDraft> = { label, scopes, rateLimit, originId, expiresAt };
     const created = await this.#createKey.execute(draft, handOver);
-    const old = await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
-    if (old === undefined) throw new ApiKeyNotFound(id);
-    return { ...created, old };
+    await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
+    return created;
   }
 }

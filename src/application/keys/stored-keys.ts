@@ -23,24 +23,6 @@ export function throwIfDamaged(key: ApiKey | DamagedApiKey): ApiKey {
   return key;
 }
 
-/** Every key, the expired and revoked ones included. */
-export class ListKeys {
-  readonly #keys: Pick<ApiKeyRepository, 'list'>;
-
-  constructor(keys: Pick<ApiKeyRepository, 'list'>) {
-    this.#keys = keys;
-  }
-
-  /**
-   * By time of creation. A damaged record is in the list as its error.
-   *
-   * @throws {StorageUnavailable}
-   */
-  async execute(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
-    return this.#keys.list();
-  }
-}
-
 export class GetKey {
   readonly #keys: Pick<ApiKeyRepository, 'findById'>;
 

@@ -2,11 +2,9 @@
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
   readonly fault = 'client';
-  readonly id: bigint;
 
   constructor(id: bigint) {
     super(`another pet already has the id ${id}; use an empty storage, or the API, which gives new ids`);
-    this.id = id;
   }
 }
 
@@ -14,12 +12,9 @@ export class PetIdTaken extends Error {
 export class IdempotencyKeyTaken extends Error {
   readonly kind = 'idempotency-key-taken';
   readonly fault = 'client';
-  /** Of the pet that was not stored. */
-  readonly id: bigint;
 
   constructor(id: bigint) {
     super(`the pet with the id ${id} was not stored: another pet already has its idempotency key`);
-    this.id = id;
   }
 }
 

@@ -21,11 +21,9 @@ export class InvalidPageSize extends Error {
 export class PetNotFound extends Error {
   readonly kind = 'pet-not-found';
   readonly fault = 'client';
-  readonly id: bigint;
 
   constructor(id: bigint) {
     super(`no pet has the id ${id}`);
-    this.id = id;
   }
 }
 

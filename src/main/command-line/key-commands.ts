@@ -5,7 +5,7 @@ import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
-import { GetKey, ListKeys, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
+import { GetKey, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
@@ -112,7 +112,7 @@ async function createKey(session: Session, options: Create): Promise<void> {
 
 async function listKeys(session: Session): Promise<void> {
   await using keys = await openKeys(session);
-  const all = await keys.root.resolve(ListKeys).execute();
+  const all = await keys.root.resolve(KEYS).list();
   const json = all.map((key) => keyJson(key, session.now));
   await session.answer(keyTable(all, session.now), json);
   // Fails only after the list, which shows the other keys.

@@ -2,7 +2,7 @@ import type { DependencyContainer, InjectionToken } from 'tsyringe';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import { CreateKey, type MintedKey } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
-import { GetKey, ListKeys, RevokeKey } from '../../application/keys/stored-keys.ts';
+import { GetKey, RevokeKey } from '../../application/keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { provide } from './compose.ts';
 
@@ -16,7 +16,6 @@ export function registerKeys(root: DependencyContainer): void {
   root.register(NOW, { useValue: () => new Date() });
   provide(root, CreateKey, (c) => new CreateKey(c.resolve(KEYS), c.resolve(MINT), c.resolve(NOW)));
   provide(root, GetKey, (c) => new GetKey(c.resolve(KEYS)));
-  provide(root, ListKeys, (c) => new ListKeys(c.resolve(KEYS)));
   provide(root, RevokeKey, (c) => new RevokeKey(c.resolve(KEYS), c.resolve(NOW)));
   provide(root, RotateKey, (c) => new RotateKey(c.resolve(KEYS), c.resolve(CreateKey), c.resolve(NOW)));
 }

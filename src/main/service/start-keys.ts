@@ -3,7 +3,7 @@ import { type KnownKey, knownKey } from '../../adapters/tokens/in-memory-token-v
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
-import type { ListKeys } from '../../application/keys/stored-keys.ts';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { PROGRAM } from '../config/build.ts';
 import { type Config, StartError } from '../config/config.ts';
@@ -34,11 +34,11 @@ export type StartKeys = {
  */
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
-  listKeys: Pick<ListKeys, 'execute'>,
+  stored: Pick<ApiKeyRepository, 'list'>,
   { now, log, isLogged }: Context,
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
-  const keys = await listKeys.execute();
+  const keys = await stored.list();
   for (const key of keys) {
     // Its id may be damaged too, and then no request with the key finds it.
     if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);

@@ -6,7 +6,6 @@ import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 import { StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
-import { ListKeys } from '../../application/keys/stored-keys.ts';
 import { compose } from '../program/compose.ts';
 import {
   APP,
@@ -118,7 +117,7 @@ async function startOn(
   root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
   root.register(LIMITER, { useValue: limiter });
   if (tracing !== undefined) root.register(TRACE, { useValue: tracing.useCase });
-  const { known, made } = await startKeys(config, root.resolve(ListKeys), { now, log, isLogged });
+  const { known, made } = await startKeys(config, keys, { now, log, isLogged });
   root.register(KNOWN_KEYS, { useValue: known });
   if (metrics !== undefined) {
     root.register(ON_TOKEN_REFUSED, { useValue: metrics.onTokenRefused });

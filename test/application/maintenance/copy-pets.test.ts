@@ -145,8 +145,7 @@ describe('CopyPets', () => {
 
     const copying = copy(await storeWith(SOME), target);
 
-    await expect(copying).rejects.toThrow(PetIdTaken);
-    await expect(copying).rejects.toMatchObject({ id: taken.id });
+    await expect(copying).rejects.toStrictEqual(new PetIdTaken(taken.id));
     expect(await everything(target)).toStrictEqual(before);
     expect(await target.lastId()).toBe(before.at(-1)!.id);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import { ListKeys, RevokeKey } from '../../../src/application/keys/stored-keys.ts';
+import { RevokeKey } from '../../../src/application/keys/stored-keys.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
@@ -21,15 +21,15 @@ function digest(key: string): Buffer {
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
-  return startKeys(readConfig(env), new ListKeys(NOBODY), { now, log: { info: fail, warn: fail } });
+  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail } });
 }
 
 /** A storage with a key. */
-async function withKey({ revoked }: { readonly revoked: boolean }): Promise<ListKeys> {
+async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
   const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
-  return new ListKeys(keys);
+  return keys;
 }
 
 describe('the keys of API_KEYS', () => {
@@ -80,7 +80,7 @@ describe('without a key anywhere', () => {
       const lines: string[] = [];
       const log = { info: () => expect.fail(), warn: (message: string) => void lines.push(message) };
       const config = readConfig({ DATABASE_URL });
-      const keys = await startKeys(config, new ListKeys(NOBODY), { now, log, isLogged: true });
+      const keys = await startKeys(config, NOBODY, { now, log, isLogged: true });
       expect(keys).toStrictEqual({ known: [] });
       expect(lines).toStrictEqual([`there is no API key yet; ${hint}`]);
     },
@@ -118,7 +118,7 @@ describe('with a key in the storage, in any state', () => {
   it('a damaged one is named, because a request with it may not find it', async () => {
     const lines: string[] = [];
     const log = { info: () => {}, warn: (message: string) => void lines.push(message) };
-    const stored = { execute: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
+    const stored = { list: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
 
     await startKeys(readConfig({}), stored, { now, log });
 
