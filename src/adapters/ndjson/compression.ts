@@ -14,14 +14,11 @@ const ZSTD = {
 /** A format of compressed files. */
 export type Compression = typeof GZIP | typeof ZSTD;
 
-const BY_ENDING = new Map<string, Compression>([
-  ['.gz', GZIP],
-  ['.zst', ZSTD],
-]);
+const BY_ENDING: Readonly<Record<string, Compression>> = { '.gz': GZIP, '.zst': ZSTD };
 
 /** The format that the ending of a file's name stands for; `undefined` for a plain file. */
 export function compressionOf(path: string): Compression | undefined {
-  return BY_ENDING.get(extname(path));
+  return BY_ENDING[extname(path)];
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
@@ -15,9 +16,6 @@ import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
-
-/** Strict. A byte order mark is kept, so a later line that starts with one is not JSON. */
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
 class PetFileError extends Error {
@@ -136,9 +134,9 @@ export class PetFile implements PetSource, AsyncDisposable {
           const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
           throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
         }
-        const decoded = this.#decode(bytes, line);
-        // Windows writes a byte order mark at the start of a text.
-        const text = line === 1 ? decoded.replace(/^\ufeff/, '') : decoded;
+        if (!isUtf8(bytes)) throw new PetFileError(this.#path, line, 'is not UTF-8');
+        // Windows writes a byte order mark at the start of a text. A later line that begins with one is not JSON.
+        const text = line === 1 ? bytes.toString().replace(/^\ufeff/, '') : bytes.toString();
         if (text.trim() === '') continue;
         const pet = parsePetLine(text);
         if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
@@ -158,15 +156,6 @@ export class PetFile implements PetSource, AsyncDisposable {
     if (this.#compression === undefined) return blocks;
     const refusal = (problem: string) => new PetFileError(this.#path, undefined, problem);
     return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
-  }
-
-  #decode(bytes: Buffer, line: number): string {
-    try {
-      return utf8.decode(bytes);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      throw new PetFileError(this.#path, line, 'is not UTF-8');
-    }
   }
 }
 

@@ -65,7 +65,10 @@ export class CopyPets {
       count += pets.length;
       onProgress({ doing: 'writing', done: count, total: Math.max(count, survey.count) });
     }
-    await this.#verify(survey, count, others);
+    await checkSourceCount(this.#source, survey, count);
+    const found = await this.#target.count(survey.greatestId);
+    const expected = count + others;
+    if (found !== expected) throw new CountsDiffer('target', { expected, found });
     return { pets: count, alreadyThere, others };
   }
 
@@ -95,13 +98,6 @@ export class CopyPets {
       ours = await nextOfSource();
     }
     return standing;
-  }
-
-  async #verify(survey: Survey, count: number, others: number): Promise<void> {
-    await checkSourceCount(this.#source, survey, count);
-    const found = await this.#target.count(survey.greatestId);
-    const expected = count + others;
-    if (found !== expected) throw new CountsDiffer('target', { expected, found });
   }
 }
 

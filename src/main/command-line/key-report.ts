@@ -22,29 +22,33 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
   } satisfies Record<Exclude<keyof ApiKey, 'digest'>, KeyProperty> & { readonly state: string };
 }
 
-const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
+const COLUMNS = {
+  ID: 'id',
+  STATE: 'state',
+  SCOPES: 'scopes',
+  CREATED: 'createdAt',
+  EXPIRES: 'expiresAt',
+  'LAST USED': 'lastUsedAt',
+  // Last, because its width on a terminal is unknown.
+  LABEL: 'label',
+} as const;
 
-/** Keys for people, one per line. The label comes last, because its width on a terminal is unknown. */
+/** Keys for people, one per line. */
 export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): string {
-  const rows = keys.map((key) =>
-    key instanceof DamagedApiKey
-      ? [key.id, 'damaged']
-      : [
-          key.id,
-          apiKeyState(key, now),
-          key.scopes.join(','),
-          minute(key.createdAt),
-          key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
-          key.lastUsedAt === undefined ? 'never' : minute(key.lastUsedAt),
-          key.label,
-        ],
-  );
-  const table = [COLUMNS, ...rows];
-  const widths = COLUMNS.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('');
+  const rows = keys.map((key) => {
+    const json = keyJson(key, now);
+    return Object.values(COLUMNS).map((name) => cell(json[name]));
+  });
+  const table = [Object.keys(COLUMNS), ...rows];
+  const widths = Object.keys(COLUMNS).map((_, at) => Math.max(...table.map((row) => row[at]!.length)));
+  const lines = table.map((row) => row.map((text, at) => text.padEnd(widths[at]!)).join('  '));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+/** A time is cut off after the minute. A damaged key has no values. */
+function cell(value: KeyProperty = ''): string {
+  if (value instanceof Date) return `${value.toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z`;
+  return String(value ?? 'never');
 }
 
 /** A key for people, one property per line. */
@@ -55,10 +59,5 @@ export function keyLines(key: ApiKey, now: Date): string {
 }
 
 function propertyText(value: KeyProperty): string {
-  if (value instanceof Date) return value.toISOString();
-  return typeof value === 'string' ? value : (value?.join(',') ?? 'none');
-}
-
-function minute(time: Date): string {
-  return `${time.toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z`;
+  return value instanceof Date ? value.toISOString() : String(value ?? 'none');
 }

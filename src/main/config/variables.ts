@@ -56,8 +56,7 @@ export const CommaSeparated = v.pipe(
   v.transform((text) => text.split(',').map((item) => item.trim())),
 );
 
-const MAX_DURATION_MS = 3_600_000;
-const DurationMs = v.pipe(parsed(parseDurationMs, DURATION), v.maxValue(MAX_DURATION_MS, DURATION));
+const DurationMs = v.pipe(parsed(parseDurationMs, DURATION), v.maxValue(3_600_000, DURATION));
 
 /** Browsers send an origin in its ASCII serialization (RFC 6454, section 6.2), which is compared as text. */
 const CorsOrigins = v.pipe(
