@@ -73,19 +73,13 @@ function int64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
   if (digits === '') return 0n;
-  const significant = digits.slice(0, lengthWithoutZeros(digits));
+  // The lookbehind keeps it linear where something follows many zeros: only the first one is tried.
+  const significant = digits.replace(/(?<!0)0+$/, '');
   const zeros = digits.length - significant.length + Number(exponent) - fraction.length;
   // Every int64 fits into 19 digits. Checked before writing the zeros: `1e999999999` is a number too.
   if (zeros < 0 || significant.length + zeros > 19) return undefined;
   const value = BigInt(sign + significant + '0'.repeat(zeros));
   return isInt64(value) ? value : undefined;
-}
-
-// Not /0+$/, which takes quadratic time when something follows the zeros.
-function lengthWithoutZeros(digits: string): number {
-  let length = digits.length;
-  while (digits[length - 1] === '0') length--;
-  return length;
 }
 
 /** A pet as a value for `JSON.stringify`, which then writes every digit of an int64. */

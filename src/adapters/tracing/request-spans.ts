@@ -50,10 +50,20 @@ export function requestSpans(tracer: api.Tracer, propagator: api.TextMapPropagat
     },
     contextOf,
     /** Ends the span of a request, if it has one. */
-    end(request: IncomingMessage | undefined, outcome: RequestOutcome): void {
+    end(request: IncomingMessage | undefined, { requestId, route, status, keyId }: RequestOutcome): void {
       const span = api.trace.getSpan(contextOf(request));
       if (request === undefined || span === undefined) return;
-      describeOutcome(span, request, outcome);
+      const isError = status !== undefined && status >= 500;
+      if (route !== undefined) span.updateName(`${nameOf(request)} ${route}`);
+      if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR });
+      span.setAttributes({
+        'http.route': route,
+        // Every answer has this header. It leads to the log lines of the request.
+        'http.response.header.x-request-id': [requestId],
+        'petstore.key.id': keyId,
+        'http.response.status_code': status,
+        'error.type': isError ? String(status) : undefined,
+      });
       span.end();
     },
   };
@@ -86,20 +96,4 @@ function baseAttributes(url: string): api.Attributes {
     'server.address': hostname.replaceAll(/[[\]]/g, ''),
     'server.port': port === '' ? defaultPort : Number(port),
   };
-}
-
-function describeOutcome(span: api.Span, request: IncomingMessage, outcome: RequestOutcome): void {
-  const { requestId, route, status, keyId } = outcome;
-  if (route !== undefined) {
-    span.updateName(`${nameOf(request)} ${route}`);
-    span.setAttribute('http.route', route);
-  }
-  // Every answer has this header. It leads to the log lines of the request.
-  span.setAttribute('http.response.header.x-request-id', [requestId]);
-  if (keyId !== undefined) span.setAttribute('petstore.key.id', keyId);
-  if (status === undefined) return;
-  span.setAttribute('http.response.status_code', status);
-  if (status < 500) return;
-  span.setAttribute('error.type', String(status));
-  span.setStatus({ code: api.SpanStatusCode.ERROR });
 }

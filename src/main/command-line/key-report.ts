@@ -1,6 +1,5 @@
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
-import { rateLimitText } from '../config/forms.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
@@ -13,7 +12,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
     label,
     state: apiKeyState(key, now),
     scopes,
-    rateLimit: rateLimit === undefined ? null : rateLimitText(rateLimit),
+    rateLimit: rateLimit ? `${rateLimit.requests}/${rateLimit.seconds}s` : null,
     createdAt,
     expiresAt: expiresAt ?? null,
     revokedAt: revokedAt ?? null,

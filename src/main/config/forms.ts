@@ -24,10 +24,6 @@ export function parseRateLimit(text: string): RateLimit | undefined {
   return isAllowed ? { requests, seconds } : undefined;
 }
 
-export function rateLimitText({ requests, seconds }: RateLimit): string {
-  return `${requests}/${seconds}s`;
-}
-
 /** Such as `1 pet` or `300 pets`. */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -8,14 +8,12 @@ const WRONG_USAGE = 2;
 /** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
 const READER_GONE = 141;
 
-export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
-
 /**
  * A problem that an operator can fix takes one line. A bug shows its stack. A reader that is gone is no problem.
  *
  * @param help the command line that prints the help of the command
  */
-export function explain(error: unknown, help: string): Explanation {
+export function explain(error: unknown, help: string) {
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
   if (error instanceof StartError) return { lines: error.problems, exitCode: FAILED };
   if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };

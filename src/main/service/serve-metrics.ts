@@ -38,9 +38,7 @@ export async function serveMetrics(
   const server = await listenAt('METRICS_', app, { host, port, log: quietLog, limits: LIMITS });
   return {
     url: `${urlOf({ host }, server)}/metrics`,
-    async [Symbol.asyncDispose]() {
-      await server.drain(LAST_SCRAPE_MS);
-    },
+    [Symbol.asyncDispose]: async () => void (await server.drain(LAST_SCRAPE_MS)),
   };
 }
 
