@@ -86,18 +86,14 @@ export class StoredTokenVerifier implements TokenVerifier {
     if (state !== 'active') return this.#refuse(state);
     const { label, scopes, rateLimit, originId, expiresAt } = key;
     const caller = { id, label, scopes, rateLimit, originId };
-    this.#trust(token, { caller, expiresAt, untilMs });
+    const [oldest] = this.#trusted.keys();
+    if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
+    this.#trusted.set(token, { caller, expiresAt, untilMs });
     return caller;
   }
 
   #refuse(reason: TokenRefusal): undefined {
     this.#onRefusal(reason);
-  }
-
-  #trust(token: string, trusted: Trusted): void {
-    const [oldest] = this.#trusted.keys();
-    if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
-    this.#trusted.set(token, trusted);
   }
 }
 

@@ -11,12 +11,6 @@ import type { Env } from '../program/process.ts';
  * @throws {UsageError} when the file cannot be read, or a line of it sets no variable
  */
 export function withEnvFile(env: Env, path: string): Env {
-  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
-  return { ...parseEnv(textOf(path)), ...Object.fromEntries(given) };
-}
-
-/** The text without a byte order mark, which would become a part of the first name. */
-function textOf(path: string): string {
   const refusal = (problem: string) => new UsageError(`the file of --env ${problem}: ${path}`);
   let bytes: Buffer;
   try {
@@ -26,6 +20,7 @@ function textOf(path: string): string {
     throw refusal(error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`);
   }
   if (!isUtf8(bytes) || bytes.includes(0)) throw refusal('must be UTF-8; some editors write UTF-16');
+  // A byte order mark would become a part of the first name.
   const text = bytes.toString().replace(/^\uFEFF/, '');
   // A quoted value may have several lines.
   const shortened = text.replaceAll(COMMENT_OR_QUOTED, (part) => part.replaceAll(/[^=\r\n]/g, ''));
@@ -33,7 +28,8 @@ function textOf(path: string): string {
     .split(/\r?\n/)
     .findIndex((line) => !/^\s*(?:#.*|(?:export\s+)?[^\s=]+\s*=.*)?$/.test(line));
   if (wrong >= 0) throw refusal(`sets no variable in line ${wrong + 1}, which must be NAME=VALUE`);
-  return text;
+  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  return { ...parseEnv(text), ...Object.fromEntries(given) };
 }
 
 const COMMENT_OR_QUOTED = /^[^\S\n]*#.*$|=[^\S\n]*(["'`])[^]*?\1/gm;
