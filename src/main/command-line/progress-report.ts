@@ -82,7 +82,9 @@ function bar({ done, total }: Progress): string {
 }
 
 /** Such as `2h 1m 5s`. */
-function duration(seconds: number): string {
-  const rounded = Temporal.Duration.from({ seconds: Math.ceil(seconds) }).round({ largestUnit: 'hours' });
-  return rounded.toLocaleString('en', { style: 'narrow' });
+function duration(inSeconds: number): string {
+  const whole = Math.ceil(inSeconds);
+  const [minutes, seconds] = [Math.floor(whole / 60), whole % 60];
+  const parts = { hours: Math.floor(minutes / 60), minutes: minutes % 60, seconds };
+  return new Intl.DurationFormat('en', { style: 'narrow' }).format(parts);
 }
