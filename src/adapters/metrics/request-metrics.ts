@@ -31,16 +31,13 @@ export const DURATION_BUCKETS = [
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** How many keys have a series of their own. The calls of any further keys are counted together. */
-const MAX_KEYS = 100;
-
 const OTHER = 'OTHER';
 const NONE = 'none';
 
 /** Counts requests and takes their time. What clients send never becomes a label. */
 export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
   let inFlight = 0;
-  const answers = new Map([...statuses.map(String), OTHER].map((status) => [status, 0]));
+  const answers = new Map(statuses.map((status) => [String(status), 0]));
   const deprecatedCalls = new Map<string, number>();
   /** By the labels. */
   const observers = new Map<string, (value: number) => void>();
@@ -72,11 +69,6 @@ export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }
     label: 'status',
     read: () => answers,
   });
-  /** Counts one more under this name, or under `OTHER` if it has no count and may not get one. */
-  const count = (counts: Map<string, number>, name: string, mayAdd = false) => {
-    const counted = counts.has(name) || mayAdd ? name : OTHER;
-    counts.set(counted, (counts.get(counted) ?? 0) + 1);
-  };
   return {
     /** Call it when the application gets a request. */
     began: () => void inFlight++,
@@ -91,8 +83,11 @@ export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }
         durations({ method: name, route, status_class }),
       );
       observe(durationMs / 1_000);
-      if (route !== deprecatedRoute || keyId === undefined) return;
-      count(deprecatedCalls, keyId, deprecatedCalls.size < MAX_KEYS);
+      if (route === deprecatedRoute && keyId !== undefined) count(deprecatedCalls, keyId);
     },
   };
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
