@@ -160,7 +160,6 @@ describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
   ];
   const REFUSED: readonly Row[] = [
     ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
-    ['pets', 'an int categoryId', { ...pet, categoryId: 7 }],
     ['pets', 'an int _id', { ...pet, _id: 1 }],
     ['pets', 'an _id of 0', { ...pet, _id: 0n }],
     ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
@@ -186,7 +185,6 @@ describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
     ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
     ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
     ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
-    ['api_keys', 'half a request', { ...whole, rateLimit: { requests: 1.5, seconds: 1 } }],
     ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
     ['rate_limits', 'no end', { ...count, expire: null }],
     ['rate_limits', 'no key', { ...count, key: undefined }],

@@ -28,57 +28,40 @@ const CALLS: Readonly<Record<string, (ports: Ports) => Promise<unknown>>> = {
 };
 const callAll = (ports: Ports) => Promise.all(Object.values(CALLS).map(async (call) => call(ports)));
 
-const TIMEOUT_MS = 500;
-const PATIENT_MS = 60_000;
+// No test takes as long.
+const PATIENT_MS = 1_000_000;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
-const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
-  async function proxied(timeoutMs = TIMEOUT_MS) {
+  async function proxied() {
     const { url, pets: documents } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const { db, reads, client } = await openClient(proxyUrl);
     const ports = {
-      pets: new MongoPetRepository(db, reads, { timeoutMs }),
-      keys: new MongoApiKeyRepository(db, reads, timeoutMs),
+      pets: new MongoPetRepository(db, reads, { timeoutMs: PATIENT_MS }),
+      keys: new MongoApiKeyRepository(db, reads, PATIENT_MS),
     };
     await ports.pets.insert(rex);
     await ports.keys.insert(key);
     return { ports, client, proxy, documents, url: proxyUrl };
   }
 
-  it('every call rejects within its deadline: the server is gone', async () => {
-    const { ports, proxy } = await proxied();
-    await proxy.close();
-
-    await expectRejections(ports, { ...UNAVAILABLE, message: 'MongoDB has no primary' });
-  });
-
-  it('every call and the probe reject within their deadlines, and work again later: the server is frozen', async () => {
-    const { ports, proxy, url } = await proxied();
+  // The contract of a storage has the other calls.
+  it('the probe rejects within its deadline while the server is frozen, and works again later', async () => {
+    const { proxy, url } = await proxied();
     const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(close);
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
     proxy.stall();
 
-    const checking = Promise.allSettled([probe.check()]);
-    await expectRejections(ports, LATE);
-    const late = { ...UNAVAILABLE, message: 'MongoDB did not complete the call within 1500 ms' };
-    expect(await checking).toMatchObject([{ status: 'rejected', reason: late }]);
+    const message = 'MongoDB did not complete the call within 1500 ms';
+    await expect(probe.check()).rejects.toMatchObject({ ...UNAVAILABLE, message });
     proxy.resume();
     await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
-    await expect
-      .poll(async () =>
-        callAll(ports).then(
-          () => 'done',
-          () => 'late',
-        ),
-      )
-      .toBe('done');
   });
 
   it('every call waits for a server that recovers in time', async () => {
-    const { ports, client, proxy } = await proxied(PATIENT_MS);
+    const { ports, client, proxy } = await proxied();
     proxy.stall();
     const sent = once(client, 'commandStarted');
     const calling = callAll(ports);
@@ -89,7 +72,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   it('calls are unavailable at worst, and lose nothing, when connections keep being reset', async () => {
-    const { ports, proxy, documents } = await proxied(PATIENT_MS);
+    const { ports, proxy, documents } = await proxied();
     const stored: bigint[] = [];
     const failures: unknown[] = [];
     const wanted = 200;
@@ -119,7 +102,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   it('calls reject when the storage is closed: those in flight, and later ones at once', async () => {
-    const { ports, client, proxy } = await proxied(100_000_000);
+    const { ports, client, proxy } = await proxied();
     proxy.stall();
     const failing = expectRejections(ports, UNAVAILABLE);
     const closing = client.close();

@@ -1,4 +1,4 @@
-import { BSON, Decimal128, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
+import { BSON, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import {
   hasPetId,
@@ -25,8 +25,6 @@ const document: StoredPetDocument = {
   status: 'available',
 };
 
-const STATUS = 'status must be one of available, pending, sold';
-const INT64 = 'categoryId must be a signed 64-bit integer';
 const KEY = 'idempotency key must be 64 lower-case hex digits';
 const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
 
@@ -47,16 +45,13 @@ describe('the document of a pet', () => {
     expect(toArchivedPet({ ...document, idem })).toStrictEqual({ ...rex, idempotency });
   });
 
-  it.each<readonly [string, StoredPetDocument, string]>([
-    ['an unknown status', { status: 'sole' }, STATUS],
-    ['no name', { name: undefined }, 'name must be a string'],
-    ['no category', { categoryId: undefined }, INT64],
-    ['a category that is an int32', { categoryId: new Int32(7) }, INT64],
-    ['a category that is a double', { categoryId: new Double(7) }, INT64],
-    ['a category that is a decimal', { categoryId: Decimal128.fromString('7') }, INT64],
-    ['a category that is a timestamp', { categoryId: new Timestamp(7n) }, INT64],
-    ['a category that is a string', { categoryId: '7' }, INT64],
-  ])('is refused with %s', (_, fields, problem) => {
+  it.each<readonly [string, StoredPetDocument]>([
+    // damaged-pets.test.ts has the others.
+    ['no category', { categoryId: undefined }],
+    ['a category that is a double', { categoryId: new Double(7) }],
+    ['a category that is a timestamp', { categoryId: new Timestamp(7n) }],
+  ])('is refused with %s', (_, fields) => {
+    const problem = 'categoryId must be a signed 64-bit integer';
     expect(() => toPet({ ...document, ...fields })).toThrow(
       expect.objectContaining({ kind: 'damaged-pet', id: 3n, problem }),
     );
@@ -65,9 +60,7 @@ describe('the document of a pet', () => {
   it.each<readonly [string, unknown, string]>([
     ['no fingerprint', { k: idem.k }, FINGERPRINT],
     ['a fingerprint of another type', { ...idem, fp: 7 }, FINGERPRINT],
-    ['no key', { fp: idem.fp }, KEY],
     ['a string for both', 'x', KEY],
-    ['null for both', null, KEY],
   ])('is refused by an archive with a damaged idempotency key: %s', (_, damaged, problem) => {
     expect(() => toArchivedPet({ ...document, idem: damaged })).toThrow(
       expect.objectContaining({ kind: 'damaged-pet', id: 3n, problem }),

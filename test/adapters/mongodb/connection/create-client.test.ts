@@ -30,11 +30,8 @@ describe('the options of the MongoDB client', () => {
   it.each([
     ['APPNAME=mine', { appName: 'mine' }],
     ['serverselectiontimeoutms=7', { serverSelectionTimeoutMS: 7 }],
-    ['socketTimeoutMS=0', { socketTimeoutMS: 0 }],
-    ['retryWrites=false', { retryWrites: false }],
     ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
-    ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
     ['w=majority&journal=true&readConcernLevel=majority&readPreference=primary', GUARANTEES],
     // Except these: one would crash the process, the other would repeat inserts.
     ['useBigInt64=true', { useBigInt64: false }],
@@ -84,9 +81,7 @@ describe('a connection string', () => {
 
   it.each([
     ['postgres://localhost/petstore', /Invalid scheme/],
-    ['mongodb://', /host/],
     ['mongodb:///petstore', /host/],
-    ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
     ['mongodb://tom:secret@localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
     [
       'mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many',
@@ -94,9 +89,6 @@ describe('a connection string', () => {
     ],
     ['mongodb://[::1/petstore', /\[::1/],
     ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
-    ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
-    ['mongodb://localhost/petstore?tls=maybe', /tls/i],
-    ['mongodb+srv://localhost:27017/petstore', /port/],
   ])('is refused with a reason in one line: %s', (url, reason) => {
     expect(() => createClient(url)).toThrow(StorageSetupError);
     expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
@@ -118,9 +110,7 @@ describe('a connection string', () => {
     'mongodb://to m@:cret@localhost/petstore',
     'mongodb://se[cret:x@localhost/petstore',
     'mongodb://tom:cret@localhost:port:port/petstore',
-    'mongodb://tom:cret@localhost:99999/petstore',
     'mongodb://tom:cret@/petstore',
-    'mongodb://tom:cret',
     'mongodb://tom:cret/petstore',
     'mongodb://12:34cret@localhost:port/petstore',
     'mongodb://tom:cret@localhost/pet%zzstore',

@@ -9,7 +9,6 @@ import {
   MongoExpiredSessionError,
   MongoInvalidArgumentError,
   MongoNotConnectedError,
-  MongoParseError,
   MongoRuntimeError,
   MongoServerClosedError,
   MongoServerError,
@@ -36,10 +35,7 @@ function meaningOf(error: unknown): string {
 }
 
 describe('the code of a server', () => {
-  it.each([
-    1, 4, 6, 20, 24, 26, 43, 48, 59, 64, 91, 112, 133, 134, 175, 189, 202, 246, 262, 301, 371, 8_000, 9_001,
-    10_107, 10_334, 11_600, 11_602, 13_435, 13_436, 14_031, 987_654,
-  ])('%i means an outage', (code) => {
+  it.each([1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654])('%i means an outage', (code) => {
     expect(meaningOf(reply(code))).toBe('unavailable, retried');
   });
 
@@ -91,10 +87,8 @@ describe('an error of the driver', () => {
       coded('This socket has been ended by the other party', 'EPIPE'),
     ],
     ['a write after the end', coded('write after end', 'ERR_STREAM_WRITE_AFTER_END')],
-    ['a write to a destroyed stream', coded('Cannot call write after …', 'ERR_STREAM_DESTROYED')],
     ['a closed socket', coded('Socket is closed', 'ERR_SOCKET_CLOSED')],
     ['an invalid BSON reply', new BSON.BSONError('bad embedded document length in bson')],
-    ['an invalid message', new MongoParseError('Message size cannot be negative: -1')],
     ['an incompatible server', new MongoCompatibilityError('reports maximum wire version 1')],
     ['any other runtime error', new MongoRuntimeError('SizedMessageTransform does not …')],
     ['one wrapped into a bulk write error', hidden(cut)],
@@ -113,11 +107,9 @@ describe('an error of the driver', () => {
     new TypeError('undefined is not a function'),
     coded('The "size" argument must be …', 'ERR_INVALID_ARG_TYPE'),
     Object.assign(new RangeError('out of range'), { code: 'ERR_OUT_OF_RANGE' }),
-    new RangeError('9223372036854775808 is not between …'),
     new Error('something else'),
     new MongoInvalidArgumentError('Argument "size" must be a non-negative number'),
     new MongoCursorExhaustedError(),
-    coded('x', 'ERR_METHOD_NOT_IMPLEMENTED'),
     'a string',
     undefined,
   ])('stays unchanged when it is a bug: %s', (error) => {

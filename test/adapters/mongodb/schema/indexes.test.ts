@@ -2,9 +2,9 @@ import { type CreateIndexesOptions, type Db, type Document, type IndexSpecificat
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { idempotencyFor } from '../../../support/archived-pets.ts';
-import { databasePool, freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { databasePool, freshDatabase, openRepository, refusal } from '../../../support/mongo-database.ts';
 import { aPet } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
@@ -63,15 +63,6 @@ async function expectPlanned(db: Db) {
   expect(petsHere).toStrictEqual(expect.arrayContaining(pets));
   expect(countsHere).toHaveLength(counts.length);
   expect(countsHere).toStrictEqual(expect.arrayContaining(counts));
-}
-
-async function refusal(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof StorageSetupError)) throw new Error('should have been refused', { cause: error });
-  return error.message;
 }
 
 describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {

@@ -1,11 +1,10 @@
 import { runInNewContext } from 'node:vm';
 import type { Db, Document } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MongoInspector } from '../../../../src/adapters/mongodb/inspector.ts';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { freshDatabase, openClient } from '../../../support/mongo-database.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { findingsIn, freshDatabase, refusal } from '../../../support/mongo-database.ts';
 import { rex } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
@@ -36,12 +35,6 @@ const HARM: readonly Harm[] = [
     'is capped, so it deletes its oldest documents',
     COPY,
   ],
-  [
-    'a collection that was capped later',
-    (db) => db.command({ convertToCapped: 'pets', size: 4_096 }),
-    'is capped, so it deletes its oldest documents',
-    COPY,
-  ],
   ['a time series', remade({ timeseries: { timeField: 'at' } }), 'is a timeseries', COPY],
   ['a view', remade({ viewOn: 'pets_before' }), 'is a view', COPY],
   [
@@ -57,12 +50,6 @@ const HARM: readonly Harm[] = [
     'db.runCommand({ collMod: "pets", expireAfterSeconds: "off" })',
   ],
   ['a TTL index', indexed('pets', { at: 1 }, TTL), `${MINE} deletes documents`, DROP],
-  [
-    'a TTL index on API keys',
-    indexed('api_keys', { createdAt: 1 }, TTL),
-    `${MINE} deletes documents`,
-    DROP.replace('pets', 'api_keys'),
-  ],
   ['a unique index', indexed('pets', { name: 1 }, { unique: true }), `${MINE} refuses documents`, DROP],
   [
     'a hidden unique index on rate limit counts',
@@ -79,18 +66,6 @@ const HARM: readonly Harm[] = [
 ];
 
 const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
-
-async function refusal(work: Promise<unknown>): Promise<string> {
-  const [outcome] = await Promise.allSettled([work]);
-  expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
-  return outcome.status === 'rejected' ? outcome.reason.message : '';
-}
-
-async function findings(url: string): Promise<readonly string[]> {
-  const { db, reads } = await openClient(url);
-  const found = await Array.fromAsync(new MongoInspector(db, reads).findings());
-  return found.map(({ about, problem }) => `${about}: ${problem}`);
-}
 
 /** Runs what a message tells an operator to run in mongosh. */
 async function inMongosh(db: Db, commands: string): Promise<void> {
@@ -117,7 +92,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const refused = await refusal(migrate(url));
     expect(refused).toContain(`the collection "${collection}" ${problem}`);
     expect(refused).toContain(command);
-    expect(await findings(url)).toContainEqual(
+    expect(await findingsIn(url)).toContainEqual(
       `collection "${collection}": it ${problem}; run in mongosh: ${command}`,
     );
     expect(await db.listCollections({}, { nameOnly: false }).toArray()).toStrictEqual(before);
@@ -127,7 +102,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const { pets, close } = await open(url);
     onTestFinished(close);
     expect(await pets.insert(rex)).toMatchObject({ id: 1n });
-    expect(await findings(url)).toStrictEqual([]);
+    expect(await findingsIn(url)).toStrictEqual([]);
   });
 
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
@@ -137,6 +112,11 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     [
       'a validator that only warns',
       modified({ validationAction: 'warn' }),
+      [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
+    ],
+    [
+      'a validator that checks some changes',
+      modified({ validationLevel: 'moderate' }),
       [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
     ],
     [
@@ -151,7 +131,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const { probe, close } = await open(url);
     onTestFinished(close);
     await probe.check();
-    expect(await findings(url)).toStrictEqual(expected);
+    expect(await findingsIn(url)).toStrictEqual(expected);
   });
 
   it('stores nothing from when the probe has seen that the pets are gone until they are back', async () => {
