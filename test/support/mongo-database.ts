@@ -10,9 +10,10 @@ import {
 } from 'mongodb';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
-import { connect } from '../../src/adapters/mongodb/connection/connect.ts';
+import { connect, type Reports } from '../../src/adapters/mongodb/connection/connect.ts';
 import { MongoInspector } from '../../src/adapters/mongodb/inspector.ts';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
 import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import type { TestMongo } from './mongodb.ts';
@@ -83,6 +84,13 @@ export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatab
 
 async function empty({ db }: TestDatabase): Promise<void> {
   await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
+}
+
+/** The storage of a service, closed when the test is finished. */
+export async function openService(url: string, reports: Reports = {}) {
+  const storage = await openMongoStorage(url, { autoMigrate: false, ...reports });
+  onTestFinished(storage.close);
+  return storage;
 }
 
 /** What an inspector finds in a database. */

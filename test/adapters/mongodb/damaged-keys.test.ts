@@ -1,10 +1,9 @@
 import { Long, ObjectId } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { databasePool } from '../../support/mongo-database.ts';
+import { databasePool, openService } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -12,8 +11,7 @@ const LIMIT = 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'
 
 async function open() {
   const { url, db } = await emptyDatabase();
-  const { keys, close } = await openMongoStorage(url, { autoMigrate: false });
-  onTestFinished(close);
+  const { keys } = await openService(url);
   return { keys, documents: db.collection<{ _id: string | ObjectId }>('api_keys') };
 }
 

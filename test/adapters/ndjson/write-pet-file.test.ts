@@ -53,8 +53,6 @@ describe('a complete file', () => {
 
   it.each([
     ['an existing file', 'older\n', 'pets.ndjson'],
-    ['a missing file', undefined, 'pets.ndjson'],
-    ['an existing file, by way of a linked directory', 'older\n', 'linked/pets.ndjson'],
     ['a missing file, by way of a linked directory', undefined, 'linked/pets.ndjson'],
   ])('is the target of a symbolic link: %s', async (_, text, name) => {
     const directory = await testDirectory();

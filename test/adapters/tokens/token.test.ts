@@ -38,13 +38,8 @@ describe('a token', () => {
 
   it.each([
     ['empty', ''],
-    ['too short', KNOWN[1].token.slice(0, -1)],
-    ['too long', `${KNOWN[1].token}0`],
-    ['a space before', ` ${KNOWN[1].token}`],
     ['a line feed after', `${KNOWN[1].token}\n`],
-    ['upper case', KNOWN[1].token.toUpperCase()],
     ['the checksum of another token', KNOWN[1].token.slice(0, -6) + KNOWN[0].token.slice(-6)],
-    ['without a prefix', KNOWN[1].token.slice('pets_'.length)],
     ['very long', KNOWN[1].token.repeat(10_000)],
     // These have valid checksums, computed with Python's zlib.
     ['an id in upper case', 'pets_0123456789ABCDEF_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0n2DUo'],

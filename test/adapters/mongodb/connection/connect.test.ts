@@ -4,11 +4,11 @@ import { BSON, type Document, type MongoClient, MongoError, MongoServerError } f
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
-import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { throughProxy } from '../../../support/mongo-database.ts';
+import { openService, throughProxy } from '../../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
@@ -213,7 +213,7 @@ describe('what is no MongoDB', () => {
       const address = await listening(serve);
       const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
       const line = `MongoDB at ${address}, database "shop": no primary: ${address} cannot be used: ${reason}`;
-      const openings = [openMongoStorage(url, { autoMigrate: false }), migrate(url), openMongoArchive(url)];
+      const openings = [openService(url), migrate(url), openMongoArchive(url)];
       for (const outcome of await Promise.allSettled(openings)) {
         expect(outcome).toStrictEqual({ status: 'rejected', reason: new StorageSetupError(line) });
       }
@@ -272,14 +272,14 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
   ])('is refused when an option needs a module that nobody can install: %s', async (option, module) => {
-    await expect(openMongoStorage(url(option), { autoMigrate: false })).rejects.toThrow(
+    await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );
   });
 
   it('is refused when it does not know the user', async () => {
     const withUser = url(FOREVER).replace('://', '://tom:secret@');
-    const error = await openMongoStorage(withUser, { autoMigrate: false }).catch((reason: unknown) => reason);
+    const error = await openService(withUser).catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(StorageSetupError);
     expect((error as Error).message).toMatch(

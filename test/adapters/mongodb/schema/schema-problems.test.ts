@@ -1,10 +1,9 @@
 import { runInNewContext } from 'node:vm';
 import type { Db, Document } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { findingsIn, freshDatabase, refusal } from '../../../support/mongo-database.ts';
+import { findingsIn, freshDatabase, openService, refusal } from '../../../support/mongo-database.ts';
 import { rex } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
@@ -65,8 +64,6 @@ const HARM: readonly Harm[] = [
   ],
 ];
 
-const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
-
 /** Runs what a message tells an operator to run in mongosh. */
 async function inMongosh(db: Db, commands: string): Promise<void> {
   const getCollection = (name: string) => ({
@@ -86,7 +83,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
     const before = await db.listCollections({}, { nameOnly: false }).toArray();
 
-    const line = await refusal(open(url));
+    const line = await refusal(openService(url));
     expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
     expect(line).toContain(`; stop the services, run in mongosh: ${command}; then run: petstore migrate`);
     const refused = await refusal(migrate(url));
@@ -99,8 +96,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
 
     await inMongosh(db, command);
     await migrate(url);
-    const { pets, close } = await open(url);
-    onTestFinished(close);
+    const { pets } = await openService(url);
     expect(await pets.insert(rex)).toMatchObject({ id: 1n });
     expect(await findingsIn(url)).toStrictEqual([]);
   });
@@ -128,16 +124,14 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const { url, db } = await freshDatabase(mongo!);
     await change(db);
 
-    const { probe, close } = await open(url);
-    onTestFinished(close);
+    const { probe } = await openService(url);
     await probe.check();
     expect(await findingsIn(url)).toStrictEqual(expected);
   });
 
   it('stores nothing from when the probe has seen that the pets are gone until they are back', async () => {
     const { url, db, pets: documents } = await freshDatabase(mongo!);
-    const { pets, probe, close } = await open(url);
-    onTestFinished(close);
+    const { pets, probe } = await openService(url);
     await pets.insert(rex);
     await documents.rename('pets_away');
     await expect(probe.check()).rejects.toThrow('the collection "pets" is missing');
