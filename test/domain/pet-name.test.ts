@@ -14,13 +14,10 @@ describe('the rules of a name', () => {
   it.each([
     ['the empty string', '', EMPTY],
     ['256 letters', 'a'.repeat(256), TOO_LONG],
-    ['255 letters and one character outside the basic plane', 'a'.repeat(255) + DOG, TOO_LONG],
     ['256 spaces', ' '.repeat(256), TOO_LONG],
     ['a leading surrogate alone', '\ud83d', BROKEN],
-    ['surrogates in the wrong order', 'a\udc15\ud83d', BROKEN],
     ['255 spaces', ' '.repeat(255), BLANK],
     ['a line feed alone, which is white space too', '\n', CONTROL],
-    ['spaces and a tab', '  \t', CONTROL],
     ['a delete character among emoji', `${DOG}\u007f${DOG}`, CONTROL],
   ])('refuse %s', (_what, name, problem) => {
     expect(petNameProblem(name)).toBe(problem);

@@ -11,11 +11,10 @@ import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-r
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
-import { DamagedPet, IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
+import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { InvalidPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { aPet } from '../../support/pets.ts';
@@ -156,18 +155,9 @@ describe('a call that rejects', () => {
       new StorageUnavailable('no primary'),
       { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
     ],
-    [
-      'a damaged record',
-      new DamagedPet(7n, 'name must be text'),
-      {
-        status: { code: 2, message: 'the pet with the id 7 is damaged in the storage: name must be text' },
-        errorType: 'damaged-pet',
-      },
-    ],
     ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
     ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
     ["a client's mistake", new IdempotencyKeyReused(), UNSET],
-    ['an invalid pet', new InvalidPet(['name must not be empty']), UNSET],
   ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
     const storage = memory();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors

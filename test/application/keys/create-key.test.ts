@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
-import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { type CreatedKey, CreateKey } from '../../../src/application/keys/create-key.ts';
 import { InvalidApiKey } from '../../../src/domain/api-key.ts';
-import { aKey } from '../../support/api-keys.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 const LATER = new Date('2027-11-20T12:00:00.000Z');
@@ -69,16 +67,5 @@ describe('CreateKey', () => {
     await expect(refused).rejects.toThrow(InvalidApiKey);
     await expect(refused).rejects.toThrow(/^label must .*; expiresAt must be in the future$/);
     expect([await keys.list(), minted]).toStrictEqual([[], 0]);
-  });
-
-  it('rejects when the id is taken, and overwrites nothing', async () => {
-    const keys = new InMemoryApiKeyRepository();
-    await keys.insert(aKey(1));
-    const mint = () => ({ ...mintKey(), id: aKey(1).id });
-
-    const refused = new CreateKey(keys, mint, () => NOW).execute({ label: 'x', scopes: ['pets:read'] });
-
-    await expect(refused).rejects.toThrow(ApiKeyIdTaken);
-    expect(await keys.list()).toStrictEqual([aKey(1)]);
   });
 });

@@ -33,11 +33,8 @@ describe('a stored pet', () => {
   it.each([
     [0n, REX, 'id must be an integer from 1 to 9007199254740991'],
     [MAX_PET_ID + 1n, REX, 'id must be an integer from 1 to 9007199254740991'],
-    [1n, { ...REX, categoryId: INT64_MAX + 1n }, 'categoryId must be a signed 64-bit integer'],
     [1n, { ...REX, categoryId: 7 }, 'categoryId must be a signed 64-bit integer'],
     [1n, { ...REX, name: 'x\ud800' }, 'name must be well-formed Unicode, without lone surrogates'],
-    [1n, { ...REX, name: ' ' }, 'name must contain a character that is not white space'],
-    [1n, { ...REX, name: '🐈'.repeat(256) }, 'name must be at most 255 characters long'],
     [1n, { ...REX, status: 'Sold' }, 'status must be one of available, pending, sold'],
   ] as const)('is damaged: %s %o', (id, fields, problem) => {
     expect(failure(() => parseStoredPet(id, fields))).toMatchObject({

@@ -268,7 +268,6 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    ['compressors=snappy', 'snappy'],
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
   ])('is refused when an option needs a module that nobody can install: %s', async (option, module) => {
