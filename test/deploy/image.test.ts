@@ -147,21 +147,17 @@ describe.skipIf(problem !== undefined)(
   },
 );
 
-describe('the Dockerfile', () => {
-  it('needs no BuildKit', () => {
-    expect(dockerfile).not.toMatch(
-      /--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/,
-    );
-  });
+it('the Dockerfile needs no BuildKit', () => {
+  expect(dockerfile).not.toMatch(/--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/);
+});
 
-  it('names its images in FROM, by one digest, where Dependabot finds them', () => {
-    const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
-    expect([...new Set(images)]).toStrictEqual([
-      expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
-      '${NODE_IMAGE:-native-node}',
-      '${NODE_IMAGE:-node}',
-    ]);
-  });
+it('the Dockerfile names its images in FROM, by one digest, where Dependabot finds them', () => {
+  const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
+  expect([...new Set(images)]).toStrictEqual([
+    expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
+    '${NODE_IMAGE:-native-node}',
+    '${NODE_IMAGE:-node}',
+  ]);
 });
 
 const SIGTERM_BIT = 1n << 14n;

@@ -29,28 +29,26 @@ it('a key is rejected when it expires during the query', async () => {
   expect(await verifying).toBeUndefined();
 });
 
-describe('a refusal', () => {
-  it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
-    ['unknown', async () => ''],
-    ['unknown', async () => mintKey().token],
-    ['unknown', async (keys) => forged((await stored(keys)).token)],
-    ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
-    ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
-  ])('is reported as %s, and is no use of a key', async (reason, tokenOf) => {
-    const keys = new Watched();
-    const { token: valid } = await stored(keys);
-    const token = await tokenOf(keys);
-    const reasons: TokenRefusal[] = [];
-    const refuse = (refusal: TokenRefusal) => void reasons.push(refusal);
-    const verifier = new StoredTokenVerifier(keys, tokenForm, () => now, refuse);
+it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
+  ['unknown', async () => ''],
+  ['unknown', async () => mintKey().token],
+  ['unknown', async (keys) => forged((await stored(keys)).token)],
+  ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
+  ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
+])('a refusal is reported as %s, and is no use of a key', async (reason, tokenOf) => {
+  const keys = new Watched();
+  const { token: valid } = await stored(keys);
+  const token = await tokenOf(keys);
+  const reasons: TokenRefusal[] = [];
+  const refuse = (refusal: TokenRefusal) => void reasons.push(refusal);
+  const verifier = new StoredTokenVerifier(keys, tokenForm, () => now, refuse);
 
-    expect(await verifier.verify(token)).toBeUndefined();
-    expect(reasons).toStrictEqual([reason]);
-    await verifier.recordUses();
-    expect(keys.written).toStrictEqual([]);
-    expect(await verifier.verify(valid)).toBeDefined();
-    expect(reasons).toStrictEqual([reason]);
-  });
+  expect(await verifier.verify(token)).toBeUndefined();
+  expect(reasons).toStrictEqual([reason]);
+  await verifier.recordUses();
+  expect(keys.written).toStrictEqual([]);
+  expect(await verifier.verify(valid)).toBeDefined();
+  expect(reasons).toStrictEqual([reason]);
 });
 
 it('a malformed token never reaches the storage', async () => {
@@ -173,73 +171,71 @@ describe('a trusted key', () => {
   });
 });
 
-describe('recordUses', () => {
-  it('stores when a key was last used, trusted or not, each use once, and nothing without a use', async () => {
-    const keys = new Watched();
-    const [tom, ann] = [await stored(keys), await stored(keys)];
-    const verifier = verifierOf(keys);
-    await verifier.recordUses();
-    await verifier.verify(tom.token);
-    now = at(10);
-    await verifier.verify(ann.token);
-    now = at(20);
-    await verifier.verify(tom.token);
-    expect(keys.written).toStrictEqual([]);
+it('recordUses stores when a key was last used, trusted or not, each use once, and nothing without a use', async () => {
+  const keys = new Watched();
+  const [tom, ann] = [await stored(keys), await stored(keys)];
+  const verifier = verifierOf(keys);
+  await verifier.recordUses();
+  await verifier.verify(tom.token);
+  now = at(10);
+  await verifier.verify(ann.token);
+  now = at(20);
+  await verifier.verify(tom.token);
+  expect(keys.written).toStrictEqual([]);
 
-    await verifier.recordUses();
-    await verifier.recordUses();
+  await verifier.recordUses();
+  await verifier.recordUses();
 
-    expect(await keys.findById(tom.key.id)).toStrictEqual({ ...tom.key, lastUsedAt: at(20) });
-    expect(await keys.findById(ann.key.id)).toStrictEqual({ ...ann.key, lastUsedAt: at(10) });
-    expect(keys.written).toStrictEqual([
-      new Map([
-        [tom.key.id, at(20)],
-        [ann.key.id, at(10)],
-      ]),
-    ]);
-  });
+  expect(await keys.findById(tom.key.id)).toStrictEqual({ ...tom.key, lastUsedAt: at(20) });
+  expect(await keys.findById(ann.key.id)).toStrictEqual({ ...ann.key, lastUsedAt: at(10) });
+  expect(keys.written).toStrictEqual([
+    new Map([
+      [tom.key.id, at(20)],
+      [ann.key.id, at(10)],
+    ]),
+  ]);
+});
 
-  it('keeps uses for the next call when it fails, and the later of two', async () => {
-    const keys = new Watched();
-    const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
-    const verifier = verifierOf(keys);
-    await verifier.verify(tom.token);
-    await verifier.verify(ann.token);
-    const held = keys.hold();
-    const recording = verifier.recordUses();
-    now = at(10);
-    await verifier.verify(ann.token);
-    held.reject(new StorageUnavailable('gone'));
-    await expect(recording).rejects.toThrow(StorageUnavailable);
-    await verifier.verify(zoe.token);
+it('recordUses keeps uses for the next call when it fails, and the later of two', async () => {
+  const keys = new Watched();
+  const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
+  const verifier = verifierOf(keys);
+  await verifier.verify(tom.token);
+  await verifier.verify(ann.token);
+  const held = keys.hold();
+  const recording = verifier.recordUses();
+  now = at(10);
+  await verifier.verify(ann.token);
+  held.reject(new StorageUnavailable('gone'));
+  await expect(recording).rejects.toThrow(StorageUnavailable);
+  await verifier.verify(zoe.token);
 
-    await verifier.recordUses();
-    await verifier.recordUses();
+  await verifier.recordUses();
+  await verifier.recordUses();
 
-    expect(keys.written).toStrictEqual([
-      new Map([
-        [tom.key.id, at(0)],
-        [ann.key.id, at(10)],
-        [zoe.key.id, at(10)],
-      ]),
-    ]);
-  });
+  expect(keys.written).toStrictEqual([
+    new Map([
+      [tom.key.id, at(0)],
+      [ann.key.id, at(10)],
+      [zoe.key.id, at(10)],
+    ]),
+  ]);
+});
 
-  it('never goes back in time, whichever query finishes first', async () => {
-    const keys = new Watched();
-    const { token, key } = await stored(keys);
-    const verifier = verifierOf(keys);
-    const held = keys.hold();
-    const slow = verifier.verify(token);
-    now = at(10);
-    await verifier.verify(token);
-    held.resolve();
-    await slow;
+it('recordUses never goes back in time, whichever query finishes first', async () => {
+  const keys = new Watched();
+  const { token, key } = await stored(keys);
+  const verifier = verifierOf(keys);
+  const held = keys.hold();
+  const slow = verifier.verify(token);
+  now = at(10);
+  await verifier.verify(token);
+  held.resolve();
+  await slow;
 
-    await verifier.recordUses();
+  await verifier.recordUses();
 
-    expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
-  });
+  expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
 });
 
 /** A repository that counts its calls and can be slow or away. */
