@@ -16,7 +16,6 @@ type ComposeService = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
-  readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
 };
 
 const run = promisify(execFile);

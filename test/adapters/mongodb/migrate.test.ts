@@ -124,73 +124,74 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
-  const at = new Date(1_797_000_000_001);
-  const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
-  const fence = { _id: new Double(7), upTo: 9n };
-  const key = {
-    _id: '0123456789abcdef',
-    label: 'tom',
-    digest: '0123456789abcdef'.repeat(4),
-    scopes: ['pets:read'],
-    createdAt: at,
-  };
-  const whole = {
-    ...key,
-    scopes: ['pets:read', 'pets:write'],
-    expiresAt: at,
-    rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
-    revokedAt: at,
-    lastUsedAt: at,
-  };
-  const count = { _id: 'tom', key: 'k', points: 1, expire: at };
-  type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
+const at = new Date(1_797_000_000_001);
+const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
+const fence = { _id: new Double(7), upTo: 9n };
+const key = {
+  _id: '0123456789abcdef',
+  label: 'tom',
+  digest: '0123456789abcdef'.repeat(4),
+  scopes: ['pets:read'],
+  createdAt: at,
+};
+const whole = {
+  ...key,
+  scopes: ['pets:read', 'pets:write'],
+  expiresAt: at,
+  rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
+  revokedAt: at,
+  lastUsedAt: at,
+};
+const count = { _id: 'tom', key: 'k', points: 1, expire: at };
+type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
 
-  const TAKEN: readonly Row[] = [
-    ['pets', 'a pet', pet],
-    ['pets', 'a reservation of ids', fence],
-    ['pets', 'a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
-    ['pets', 'a further field', { ...pet, later: true }],
-    ['api_keys', 'a key', key],
-    ['api_keys', 'a key with everything', whole],
-    ['api_keys', 'a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
-    ['api_keys', 'a further field', { ...key, later: true }],
-    ['rate_limits', 'a count', count],
-  ];
-  const REFUSED: readonly Row[] = [
-    ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
-    ['pets', 'an int _id', { ...pet, _id: 1 }],
-    ['pets', 'an _id of 0', { ...pet, _id: 0n }],
-    ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
-    ['pets', 'no name', { ...pet, name: undefined }],
-    ['pets', 'an empty name', { ...pet, name: '' }],
-    ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
-    ['pets', 'another status', { ...pet, status: 'gone' }],
-    ['pets', 'an op that is a string', { ...pet, op: 'x' }],
-    ['pets', 'an idempotency key alone', { ...pet, idem: { k: 'x' } }],
-    ['pets', 'a reservation under the id of a pet', { ...fence, _id: 7n }],
-    ['pets', 'a reservation up to a double', { ...fence, upTo: new Double(9) }],
-    ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
-    ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
-    ['api_keys', 'no digest', { ...key, digest: undefined }],
-    ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
-    ['api_keys', 'no scope', { ...key, scopes: [] }],
-    ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
-    ['api_keys', 'another scope', { ...key, scopes: ['pets:delete'] }],
-    ['api_keys', 'a scope that is not a list', { ...key, scopes: 'pets:read' }],
-    ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
-      (field): Row => ['api_keys', `${field} as a string`, { ...whole, [field]: at.toISOString() }],
-    ),
-    ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
-    ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
-    ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
-    ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
-    ['rate_limits', 'no end', { ...count, expire: null }],
-    ['rate_limits', 'no key', { ...count, key: undefined }],
-    ['rate_limits', 'half a point', { ...count, points: 0.5 }],
-  ];
+const TAKEN: readonly Row[] = [
+  ['pets', 'a pet', pet],
+  ['pets', 'a reservation of ids', fence],
+  ['pets', 'a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
+  ['pets', 'a further field', { ...pet, later: true }],
+  ['api_keys', 'a key', key],
+  ['api_keys', 'a key with everything', whole],
+  ['api_keys', 'a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
+  ['api_keys', 'a further field', { ...key, later: true }],
+  ['rate_limits', 'a count', count],
+];
+const REFUSED: readonly Row[] = [
+  ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
+  ['pets', 'an int _id', { ...pet, _id: 1 }],
+  ['pets', 'an _id of 0', { ...pet, _id: 0n }],
+  ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
+  ['pets', 'no name', { ...pet, name: undefined }],
+  ['pets', 'an empty name', { ...pet, name: '' }],
+  ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
+  ['pets', 'another status', { ...pet, status: 'gone' }],
+  ['pets', 'an op that is a string', { ...pet, op: 'x' }],
+  ['pets', 'an idempotency key alone', { ...pet, idem: { k: 'x' } }],
+  ['pets', 'a reservation under the id of a pet', { ...fence, _id: 7n }],
+  ['pets', 'a reservation up to a double', { ...fence, upTo: new Double(9) }],
+  ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
+  ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
+  ['api_keys', 'no digest', { ...key, digest: undefined }],
+  ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
+  ['api_keys', 'no scope', { ...key, scopes: [] }],
+  ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
+  ['api_keys', 'another scope', { ...key, scopes: ['pets:delete'] }],
+  ['api_keys', 'a scope that is not a list', { ...key, scopes: 'pets:read' }],
+  ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
+    (field): Row => ['api_keys', `${field} as a string`, { ...whole, [field]: at.toISOString() }],
+  ),
+  ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
+  ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
+  ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
+  ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
+  ['rate_limits', 'no end', { ...count, expire: null }],
+  ['rate_limits', 'no key', { ...count, key: undefined }],
+  ['rate_limits', 'half a point', { ...count, points: 0.5 }],
+];
 
-  it('take what this build stores, and refuse what is damaged', async () => {
+it.skipIf(mongo === undefined)(
+  `the validators take what this build stores, and refuse damage${leftOut}`,
+  async () => {
     const { db } = await emptyDatabase();
     /** In a collection without another document. */
     const insert = async ([name, , document]: Row) => {
@@ -202,5 +203,5 @@ describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
     for (const row of REFUSED) {
       await expect(insert(row), `${row[0]}: ${row[1]}`).rejects.toMatchObject({ code: 121 });
     }
-  });
-});
+  },
+);

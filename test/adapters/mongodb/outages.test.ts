@@ -99,8 +99,9 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 });
 
-describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
-  it('is unavailable when the schema version changes after the start', async () => {
+it.skipIf(mongo === undefined)(
+  `the probe is unavailable when the schema version changes${leftOut}`,
+  async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe } = await openService(url);
 
@@ -110,5 +111,5 @@ describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
     await expect(probe.check()).rejects.toThrow(/migrate/);
     await migrate(url);
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 0n });
-  });
-});
+  },
+);
