@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
 import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
@@ -53,6 +53,12 @@ export class Program {
 
   get stderr(): string {
     return withoutProgress(this.#printed.stderr);
+  }
+
+  /** Waits for its end, which must be a success. Resolves with its standard output. */
+  async succeeded(): Promise<string> {
+    expect(await this.ended, this.stderr).toStrictEqual({ code: 0, signal: null });
+    return this.stdout;
   }
 
   /** The log lines so far. */

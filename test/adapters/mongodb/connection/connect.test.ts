@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { BSON, type Document, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
@@ -9,6 +8,7 @@ import { StorageSetupError } from '../../../../src/application/ports/storage-err
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { openService, throughProxy } from '../../../support/mongo-database.ts';
+import { onLoopback } from '../../../support/on-loopback.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
@@ -74,13 +74,11 @@ async function listening(serve: (socket: Socket) => unknown): Promise<string> {
     // The client may close the connection at any time.
     socket.on('error', () => {});
     serve(socket);
-  }).listen(0, '127.0.0.1');
+  });
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
-    server.close();
   });
-  await once(server, 'listening');
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `127.0.0.1:${await onLoopback(server)}`;
 }
 
 /**
