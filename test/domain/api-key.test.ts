@@ -199,12 +199,11 @@ it.each([
   ['revoked', 'when it was revoked earlier', { revokedAt: before }],
   ['revoked', 'when it was revoked by a clock that is ahead', { revokedAt: LATER }],
   ['revoked', 'when it has expired as well', { revokedAt: LATER, expiresAt: before }],
-] as const)('the state of a key is %s %s', (state, _, key) => {
-  expect(apiKeyState(key, NOW)).toBe(state);
+] as const)('the state of a key is %s %s', (state, _, ends) => {
+  expect(apiKeyState(ends, NOW)).toBe(state);
 });
 
 it('a key ends at the earlier instant', () => {
-  const key = { ...newApiKey(draft, NOW), id: 'a', digest: 'b' };
   const later = endedKey(key, 'expiresAt', LATER);
   expect(later).toStrictEqual({ ...key, expiresAt: LATER });
   expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });
