@@ -1,8 +1,9 @@
 import { Registry } from 'prom-client';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { storageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { DamagedApiKey, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 function measured() {
@@ -11,14 +12,13 @@ function measured() {
 }
 
 it('an operation of a storage takes its time in seconds, and gives its result', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
+  const clock = fakeClock();
   const { measure, series } = measured();
-  vi.advanceTimersByTime(60_000);
+  clock.advance(60_000);
   const { promise, resolve } = Promise.withResolvers<string>();
   const result = measure('list_pets')(() => promise);
   expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});
-  vi.advanceTimersByTime(250);
+  clock.advance(250);
   resolve('pets');
   expect(await result).toBe('pets');
   expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds_count')).toStrictEqual({

@@ -1,6 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { Batcher } from '../../../../src/adapters/mongodb/round-trips/batcher.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { numbers } from '../../../support/numbers.ts';
 
 /** The next round trip begins a turn of the event loop after the reply. */
@@ -16,8 +17,7 @@ let batcher: Batcher<number, string>;
 const sent = () => roundTrips.map(({ items }) => items);
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeClock('setTimeout', 'clearTimeout');
   roundTrips = [];
   batcher = new Batcher((items) => {
     const roundTrip = { items: [...items], ...Promise.withResolvers<string>() };
