@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
 import { readDocument, tableOf } from './support/document.ts';
 import { run } from './support/process.ts';
@@ -22,52 +22,42 @@ const rows = tableOf(page, 'Licences').map(([licence = '', packages = '']) => ({
   packages: packages.split(', '),
 }));
 
-async function output(command: string, args: readonly string[]): Promise<string> {
-  const program = run(command, args);
-  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-  return program.stdout;
-}
-
-describe('the direct dependencies', () => {
-  it.each([
-    ['In the service', 3, { ...packageJson.dependencies, ...packageJson.optionalDependencies }],
-    ['For development', 2, packageJson.devDependencies],
-  ])('have a reason, and those of the service a replacement: %s', async (section, columns, dependencies) => {
+it.each([
+  ['In the service', 3, { ...packageJson.dependencies, ...packageJson.optionalDependencies }],
+  ['For development', 2, packageJson.devDependencies],
+])(
+  'the direct dependencies have a reason, and those of the service a replacement: %s',
+  async (section, columns, dependencies) => {
     const reasons = tableOf(await readDocument('docs/dependencies.md'), section);
 
     expect(reasons.map(([name]) => name)).toStrictEqual(Object.keys(dependencies));
     expect(reasons.filter((cells) => cells.length !== columns || cells.includes(''))).toStrictEqual([]);
-  });
+  },
+);
+
+it('the licences are listed as `npm run licences` lists them', async () => {
+  expect(await run(process.execPath, ['scripts/list-licences.ts']).succeeded()).toBe(page);
 });
 
-describe('the licences', () => {
-  it('are listed as `npm run licences` lists them', async () => {
-    expect(await output(process.execPath, ['scripts/list-licences.ts'])).toBe(page);
-  });
-
-  it('are all allowed', () => {
-    expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual(
-      [],
-    );
-  });
+it('the licences are all allowed', () => {
+  expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual(
+    [],
+  );
 });
 
-describe('the software bill of materials', () => {
-  it('has the production dependencies, each with its hash and the licence that the documents list', async () => {
-    const bom = JSON.parse(await output('npm', ['run', '--silent', 'sbom'])) as Bom;
+it('the software bill of materials has the production dependencies with hashes and licences', async () => {
+  const bom = JSON.parse(await run('npm', ['run', '--silent', 'sbom']).succeeded()) as Bom;
 
-    const { name, version } = packageJson;
-    expect([bom.bomFormat, bom.metadata.component]).toMatchObject([
-      'CycloneDX',
-      { type: 'application', name, purl: `pkg:npm/${name}@${version}` },
-    ]);
-    const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
-    const found = bom.components.map((component) => {
-      const [, id = '', installed = ''] =
-        /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
-      return `${id} ${installed}: ${component.licenses.map(({ license }) => license.id).join()}`;
-    });
-    expect(found.toSorted()).toStrictEqual(listed.toSorted());
-    expect(bom.components.filter(({ hashes }) => hashes[0]?.alg !== 'SHA-512')).toStrictEqual([]);
+  const { name, version } = packageJson;
+  expect([bom.bomFormat, bom.metadata.component]).toMatchObject([
+    'CycloneDX',
+    { type: 'application', name, purl: `pkg:npm/${name}@${version}` },
+  ]);
+  const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
+  const found = bom.components.map((component) => {
+    const [, id = '', installed = ''] = /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
+    return `${id} ${installed}: ${component.licenses.map(({ license }) => license.id).join()}`;
   });
+  expect(found.toSorted()).toStrictEqual(listed.toSorted());
+  expect(bom.components.filter(({ hashes }) => hashes[0]?.alg !== 'SHA-512')).toStrictEqual([]);
 });

@@ -44,31 +44,26 @@ describe.each([...documents])('%s', (path, text) => {
   });
 });
 
-describe('the picture of the architecture', () => {
-  it('has every folder of src', async () => {
-    const [, picture = ''] =
-      /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
-    const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
-    const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
-    const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
-    const folders = entries
-      .filter((entry) => entry.isDirectory())
-      .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
-    expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
-  });
+it('the picture of the architecture has every folder of src', async () => {
+  const [, picture = ''] =
+    /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
+  const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
+  const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
+  const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
+  const folders = entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
+  expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
 });
 
-describe('what to read first', () => {
-  it('has about as many lines as its heading says', async () => {
-    const [, lines = '', list = ''] =
-      /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(documents.get('docs/architecture.md') ?? '') ??
-      [];
-    const files = Array.from(list.matchAll(/\]\(\.\.\/(.*?)\)/g), ([, path = '']) =>
-      readFile(join(ROOT, path), 'utf8'),
-    );
-    const found = (await Promise.all(files)).map((text) => text.split('\n').length - 1);
-    expect(found.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
-  });
+it('what to read first has about as many lines as its heading says', async () => {
+  const [, lines = '', list = ''] =
+    /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
+  const files = Array.from(list.matchAll(/\]\(\.\.\/(.*?)\)/g), ([, path = '']) =>
+    readFile(join(ROOT, path), 'utf8'),
+  );
+  const found = (await Promise.all(files)).map((text) => text.split('\n').length - 1);
+  expect(found.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
 });
 
 /** Leaves out code blocks. */

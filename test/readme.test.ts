@@ -1,5 +1,5 @@
 import { glob, readFile } from 'node:fs/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
 import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
@@ -34,9 +34,7 @@ async function startWith(command: string, env: Record<string, string>) {
 
 /** Runs commands that must succeed. Resolves with what they printed. */
 async function printedBy(lines: string, env: Record<string, string> = {}): Promise<string> {
-  const program = bash(lines, env);
-  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-  return program.stdout;
+  return bash(lines, env).succeeded();
 }
 
 /** Takes the tour and compares its output with the README. */
@@ -79,91 +77,89 @@ async function manageKeys(url: string, DATABASE_URL: string): Promise<void> {
   expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
 }
 
-describe('README', () => {
-  it('opens with the command that starts the service, and has the tests after the tour', () => {
-    const [start] = blocks;
-    const [tests] = commands('Tests');
-    expect([start!.text, tests!.text]).toStrictEqual([
-      'npm ci --omit=dev && npm start\n',
-      'npm ci && npm test\n',
-    ]);
-  });
+it('README opens with the command that starts the service, and has the tests after the tour', () => {
+  const [start] = blocks;
+  const [tests] = commands('Tests');
+  expect([start!.text, tests!.text]).toStrictEqual([
+    'npm ci --omit=dev && npm start\n',
+    'npm ci && npm test\n',
+  ]);
+});
 
-  it('starts a service with the first one, and uses it: a request that can be pasted, the tour, keys', async () => {
-    const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
-    // `npm ci` would remove the packages that this test runs on.
-    const start = commands('Petstore')[0]!.text.replace('npm ci --omit=dev && ', '');
-    // Enough for the tour, and not for all animals a second time.
-    const { line, env } = await startWith(start, { DATABASE_URL, RATE_LIMIT: '400/1h' });
-    expect(await printedBy(line)).toBe('[]');
-    await takeTour(env);
-    await addAnimalsAgain(env);
-    await manageKeys(env.URL, DATABASE_URL);
-  });
+it('README starts a service with its first command, and uses it: a request to paste, the tour, keys', async () => {
+  const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
+  // `npm ci` would remove the packages that this test runs on.
+  const start = commands('Petstore')[0]!.text.replace('npm ci --omit=dev && ', '');
+  // Enough for the tour, and not for all animals a second time.
+  const { line, env } = await startWith(start, { DATABASE_URL, RATE_LIMIT: '400/1h' });
+  expect(await printedBy(line)).toBe('[]');
+  await takeTour(env);
+  await addAnimalsAgain(env);
+  await manageKeys(env.URL, DATABASE_URL);
+});
 
-  it('starts a service with MongoDB', async ({ skip }) => {
-    skip(mongo === undefined, 'no MongoDB');
-    const [setup] = commands('Storage');
-    const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
-    const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
-    await printedBy(migrate, { DATABASE_URL });
-    const { line } = await startWith(start, { DATABASE_URL });
-    expect(await printedBy(line)).toBe('[]');
-  });
+it('README starts a service with MongoDB', async ({ skip }) => {
+  skip(mongo === undefined, 'no MongoDB');
+  const [setup] = commands('Storage');
+  const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
+  const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
+  await printedBy(migrate, { DATABASE_URL });
+  const { line } = await startWith(start, { DATABASE_URL });
+  expect(await printedBy(line)).toBe('[]');
+});
 
-  it('moves and backs up pets', async ({ skip }) => {
-    skip(mongo === undefined, 'no MongoDB');
-    const { url } = await freshDatabase(mongo!, { migrated: false });
-    const directory = await testDirectory();
-    const DATABASE_URL = `sqlite:${directory}/petstore.db`;
-    const moves = commands('Moving pets and backups')
-      .map(({ text }) => text)
-      .join('')
-      .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
-      .replaceAll('sqlite:./data/', `sqlite:${directory}/`)
-      .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
-      .replaceAll(/ (pets\.ndjson|petstore-backup\.db)( |$)/gm, ` ${directory}/$1$2`);
-    await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL });
-    const printed = await printedBy(moves, { DATABASE_URL });
-    expect(printed).toContain('imported 300 pets\n');
-    expect(printed).toContain('copied 300 pets\n');
-    const examples = await readDocument('examples/pets.ndjson');
-    expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-    for (const file of ['petstore-backup.db', 'second.db']) {
-      const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/${file}`]);
-      expect(stdout).toBe(examples);
-    }
-  });
+it('README moves and backs up pets', async ({ skip }) => {
+  skip(mongo === undefined, 'no MongoDB');
+  const { url } = await freshDatabase(mongo!, { migrated: false });
+  const directory = await testDirectory();
+  const DATABASE_URL = `sqlite:${directory}/petstore.db`;
+  const moves = commands('Moving pets and backups')
+    .map(({ text }) => text)
+    .join('')
+    .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
+    .replaceAll('sqlite:./data/', `sqlite:${directory}/`)
+    .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
+    .replaceAll(/ (pets\.ndjson|petstore-backup\.db)( |$)/gm, ` ${directory}/$1$2`);
+  await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL });
+  const printed = await printedBy(moves, { DATABASE_URL });
+  expect(printed).toContain('imported 300 pets\n');
+  expect(printed).toContain('copied 300 pets\n');
+  const examples = await readDocument('examples/pets.ndjson');
+  expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
+  for (const file of ['petstore-backup.db', 'second.db']) {
+    const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/${file}`]);
+    expect(stdout).toBe(examples);
+  }
+});
 
-  it('has the variables of --help, with the same defaults', () => {
-    const [, section = ''] = readme.split(/^## Variables$/m);
-    const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
-    const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
-    const pairs = (matches: Iterable<RegExpMatchArray>) =>
-      Array.from(matches, ([, name, initial]) => [name, initial]);
-    expect(pairs(rows)).toStrictEqual(pairs(help));
-  });
+it('README has the variables of --help, with the same defaults', () => {
+  const [, section = ''] = readme.split(/^## Variables$/m);
+  const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
+  const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
+  const pairs = (matches: Iterable<RegExpMatchArray>) =>
+    Array.from(matches, ([, name, initial]) => [name, initial]);
+  expect(pairs(rows)).toStrictEqual(pairs(help));
+});
 
-  it('has .env.example beside it, with the lines of --help', async () => {
-    const lines = describeVariables().matchAll(/^ {2}(\S+) +(\S+) +(.+)$/gm);
-    const expected = Array.from(lines, ([, name, initial, meaning]) => {
-      return `# ${meaning}\n#${name}=${initial === 'none' ? '' : initial}\n`;
-    });
-    const example = await readDocument('.env.example');
-    expect(example.slice(example.indexOf('\n\n') + 2)).toBe(expected.join('\n'));
+it('README has .env.example beside it, with the lines of --help', async () => {
+  const lines = describeVariables().matchAll(/^ {2}(\S+) +(\S+) +(.+)$/gm);
+  const expected = Array.from(lines, ([, name, initial, meaning]) => {
+    return `# ${meaning}\n#${name}=${initial === 'none' ? '' : initial}\n`;
   });
+  const example = await readDocument('.env.example');
+  expect(example.slice(example.indexOf('\n\n') + 2)).toBe(expected.join('\n'));
+});
 
-  it('has all commands of the documents, in the sections that the tests above run', async () => {
-    const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
-    // The tests in test/operations, and npm run test:clients, run the commands of these.
-    const elsewhere = ['docs/operations.md', 'docs/clients.md'];
-    const paths = (await others).filter((path) => !elsewhere.includes(path));
-    const documents = paths.map(readDocument);
-    const sections = [readme, ...(await Promise.all(documents))]
-      .flatMap(blocksOf)
-      .filter(({ language }) => language === 'sh')
-      .map(({ section }) => section);
-    const executed = ['Petstore', 'A tour', 'Tests', 'Keys', 'Storage', 'Moving pets and backups'];
-    expect([...new Set(sections)]).toStrictEqual(executed);
-  });
+it('README has all commands of the documents, in the sections that the tests above run', async () => {
+  const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
+  // The tests in test/operations, and npm run test:clients, run the commands of these.
+  const elsewhere = ['docs/operations.md', 'docs/clients.md'];
+  const paths = (await others).filter((path) => !elsewhere.includes(path));
+  const documents = paths.map(readDocument);
+  const sections = [readme, ...(await Promise.all(documents))]
+    .flatMap(blocksOf)
+    .filter(({ language }) => language === 'sh')
+    .map(({ section }) => section);
+  const executed = ['Petstore', 'A tour', 'Tests', 'Keys', 'Storage', 'Moving pets and backups'];
+  expect([...new Set(sections)]).toStrictEqual(executed);
 });

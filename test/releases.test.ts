@@ -1,6 +1,6 @@
 import { glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
 import { SCHEMA_VERSION as MONGODB_VERSION } from '../src/adapters/mongodb/schema/schema-version.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../src/adapters/sqlite/schema.ts';
@@ -32,69 +32,64 @@ function rank(version: string): number {
 }
 
 // https://keepachangelog.com/en/1.1.0/
-describe('the changelog', () => {
-  it('begins with what is not released, then has each release with its date, the newest first', () => {
-    const [unreleased, ...released] = releases;
-    expect(unreleased).toMatchObject({ version: 'Unreleased', date: undefined });
-    for (const { version, date = '' } of released) {
-      expect(version).toMatch(/^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$/);
-      expect(new Date(date).toISOString().slice(0, 10)).toBe(date);
-    }
-    const versions = released.map(({ version }) => version);
-    expect(versions).toStrictEqual([...new Set(versions)].toSorted((a, b) => rank(b) - rank(a)));
-    const dates = released.map(({ date = '' }) => date);
-    expect(dates).toStrictEqual(dates.toSorted().toReversed());
-  });
-
-  it('sorts changes into the six kinds, each at most once a release, and leaves none empty', () => {
-    const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
-    for (const { version, text } of releases) {
-      const [, ...parts] = text.split(/^### /m);
-      const found = parts.map((part) => part.slice(0, part.indexOf('\n')));
-      expect(found, version).toStrictEqual(kinds.filter((kind) => found.includes(kind)));
-      for (const part of parts) expect(part, version).toMatch(/^\w+\n\n(- .*(\n {2}.*)*\n)+\n?$/);
-    }
-  });
-
-  it('has the version of the package, or announces it', () => {
-    const version = RegExp.escape(packageJson.version);
-    expect(changelog).toMatch(new RegExp(`^(## \\[${version}\\]|The first release: ${version}\\.$)`, 'm'));
-  });
-
-  it('names the schema versions of this build', () => {
-    const [, versions] = /^Schema versions: (.*?)\./m.exec(releases.map(({ text }) => text).join('\n')) ?? [];
-    expect(versions).toBe(`SQLite ${SQLITE_VERSION}, MongoDB ${MONGODB_VERSION}`);
-  });
+it('the changelog begins with what is not released, then has each release with its date, the newest first', () => {
+  const [unreleased, ...released] = releases;
+  expect(unreleased).toMatchObject({ version: 'Unreleased', date: undefined });
+  for (const { version, date = '' } of released) {
+    expect(version).toMatch(/^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$/);
+    expect(new Date(date).toISOString().slice(0, 10)).toBe(date);
+  }
+  const versions = released.map(({ version }) => version);
+  expect(versions).toStrictEqual([...new Set(versions)].toSorted((a, b) => rank(b) - rank(a)));
+  const dates = released.map(({ date = '' }) => date);
+  expect(dates).toStrictEqual(dates.toSorted().toReversed());
 });
 
-describe('the workflows', () => {
-  it('pin every action by the hash of a commit, with its version beside it', () => {
-    const pinned = /^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/;
-    expect(inWorkflows(/uses: (.*)$/gm).filter((used) => !pinned.test(used))).toStrictEqual([]);
-  });
+it('the changelog sorts changes into the six kinds, each at most once a release, and leaves none empty', () => {
+  const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
+  for (const { version, text } of releases) {
+    const [, ...parts] = text.split(/^### /m);
+    const found = parts.map((part) => part.slice(0, part.indexOf('\n')));
+    expect(found, version).toStrictEqual(kinds.filter((kind) => found.includes(kind)));
+    for (const part of parts) expect(part, version).toMatch(/^\w+\n\n(- .*(\n {2}.*)*\n)+\n?$/);
+  }
+});
 
-  it('call scripts of the package that exist', () => {
-    const scripts = inWorkflows(/npm run (?:--silent )?([\w:-]+)/g);
-    expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
-  });
+it('the changelog has the version of the package, or announces it', () => {
+  const version = RegExp.escape(packageJson.version);
+  expect(changelog).toMatch(new RegExp(`^(## \\[${version}\\]|The first release: ${version}\\.$)`, 'm'));
+});
 
-  it('make the notes of a release of its section in the changelog', async () => {
-    const [command = ''] = inWorkflows(/run: (sed .*CHANGELOG\.md) > notes\.md/g);
-    const directory = await testDirectory();
-    const released = changelog.replace('[Unreleased]', '[1.2.0] - 2027-01-01\n\n- x\n\n## [1.1.0]');
-    await writeFile(join(directory, 'CHANGELOG.md'), released);
-    const program = run('bash', ['-euc', command], { GITHUB_REF_NAME: 'v1.1.0' }, directory);
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    expect(program.stdout).toBe(releases[0]!.text);
-  });
+it('the changelog names the schema versions of this build', () => {
+  const [, versions] = /^Schema versions: (.*?)\./m.exec(releases.map(({ text }) => text).join('\n')) ?? [];
+  expect(versions).toBe(`SQLite ${SQLITE_VERSION}, MongoDB ${MONGODB_VERSION}`);
+});
 
-  it('are valid for actionlint', async ({ skip }) => {
-    const [command, ...args] =
-      (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
-    if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
-    const found = run(command, [...args, '-version']);
-    if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
-    const program = run(command, [...args, ...paths]);
-    expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
-  });
+it('the workflows pin every action by the hash of a commit, with its version beside it', () => {
+  const pinned = /^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/;
+  expect(inWorkflows(/uses: (.*)$/gm).filter((used) => !pinned.test(used))).toStrictEqual([]);
+});
+
+it('the workflows call scripts of the package that exist', () => {
+  const scripts = inWorkflows(/npm run (?:--silent )?([\w:-]+)/g);
+  expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
+});
+
+it('the workflows make the notes of a release of its section in the changelog', async () => {
+  const [command = ''] = inWorkflows(/run: (sed .*CHANGELOG\.md) > notes\.md/g);
+  const directory = await testDirectory();
+  const released = changelog.replace('[Unreleased]', '[1.2.0] - 2027-01-01\n\n- x\n\n## [1.1.0]');
+  await writeFile(join(directory, 'CHANGELOG.md'), released);
+  const program = run('bash', ['-euc', command], { GITHUB_REF_NAME: 'v1.1.0' }, directory);
+  expect(await program.succeeded()).toBe(releases[0]!.text);
+});
+
+it('the workflows are valid for actionlint', async ({ skip }) => {
+  const [command, ...args] =
+    (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
+  if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
+  const found = run(command, [...args, '-version']);
+  if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
+  const program = run(command, [...args, ...paths]);
+  expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
 });

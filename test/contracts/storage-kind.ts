@@ -8,7 +8,7 @@ import { aPet } from '../support/pets.ts';
 import type { OpenTroubled, TestedStorage, Troubled } from './storages.ts';
 
 /** All calls of a service, at once. Writes come first. */
-async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
+export async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
   const { id } = aKey();
   return Promise.allSettled([
     pets.insert(aPet()),

@@ -97,7 +97,11 @@ export function testedStorages(): readonly TestedStorage[] {
       keyHolders: 'many',
       async create() {
         const { url } = await emptyDatabase();
-        return { url, open: () => openService(url), openKeys: () => openMongoArchive(url) };
+        return {
+          url,
+          open: () => openMongoStorage(url, { autoMigrate: false }),
+          openKeys: () => openMongoArchive(url),
+        };
       },
       troubles: { 'answers nothing': openStalled, 'is gone': openCut },
       isMetered: true,
@@ -149,20 +153,6 @@ async function openThroughProxy(log: StorageLog) {
   const reads = new ConfirmedReads(db, log);
   const pets = new MongoPetRepository(db, reads, { timeoutMs });
   return { service: { pets, keys: new MongoApiKeyRepository(db, reads, timeoutMs) }, proxy };
-}
-
-async function openService(url: string) {
-  const { pets, keys, close } = await openMongoStorage(url, { autoMigrate: false });
-  const writing = await openMongoArchive(url);
-  return {
-    pets,
-    keys,
-    archive: writing.archive,
-    async close() {
-      await writing.close();
-      await close();
-    },
-  };
 }
 
 /** A new store that a service has open, until the end of the test. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/main/config/config.ts';
 import { describeVariables } from '../../src/main/config/variables.ts';
@@ -16,7 +16,6 @@ type ComposeService = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
-  readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
 };
 
 const run = promisify(execFile);
@@ -28,122 +27,115 @@ const { services, volumes } = parse(await readFile(FILE, 'utf8'), { merge: true 
 };
 const members = Object.keys(services).filter((name) => name.startsWith('mongo-'));
 
-describe('compose.yaml', () => {
-  it('mounts files and volumes that exist, and uses every volume', async () => {
-    const sources = Object.values(services).flatMap((service) =>
-      (service.volumes ?? []).map((mount) => mount.split(':')[0] ?? ''),
-    );
-    const files = sources.filter((source) => source.startsWith('.'));
-    for (const file of files) await access(join(FOLDER, file));
-    const named = sources.filter((source) => !source.startsWith('.'));
-    expect([...new Set(named)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
-  });
-
-  it('lets the members soon give up a primary that hangs', () => {
-    for (const name of members) {
-      expect(services[name]?.command?.slice(-2)).toStrictEqual([
-        '--setParameter',
-        'oplogNetworkTimeoutBufferSeconds=1',
-      ]);
-    }
-  });
-
-  it('publishes one port, on loopback', () => {
-    expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toStrictEqual([
-      '127.0.0.1:${PORT:-8080}:8080',
-    ]);
-  });
-
-  it('names the images of others by digest', () => {
-    const images = Object.values(services).map(({ image }) => image);
-    expect([...new Set(images)]).toStrictEqual([
-      '${PETSTORE_IMAGE:-petstore}',
-      expect.stringMatching(/^\$\{MONGO_IMAGE:-mongo:8@sha256:[0-9a-f]{64}\}$/),
-      expect.stringMatching(/^\$\{HAPROXY_IMAGE:-haproxy:3\.2@sha256:[0-9a-f]{64}\}$/),
-    ]);
-  });
-
-  it('names the same members everywhere', async () => {
-    const hosts = members.map((name) => `${name}:27017`).join(',');
-    expect(members).toHaveLength(3);
-    expect(services['replica-set']?.environment?.['MEMBERS']).toBe(hosts);
-    expect(await readFile(join(FOLDER, 'compose/make-secrets.js'), 'utf8')).toContain(`'${hosts}'`);
-  });
-
-  it('gives the proxy the instances that it names', async () => {
-    const config = await readFile(join(FOLDER, 'haproxy/haproxy.cfg'), 'utf8');
-    const named = Array.from(
-      config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm),
-      ([, host]) => host,
-    );
-    expect(named).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
-  });
-
-  it('sets variables that the service has', () => {
-    const known = Array.from(describeVariables().matchAll(/^ {2}([A-Z_]+) /gm), ([, name]) => name);
-    for (const name of ['petstore-1', 'petstore-2', 'migrate']) {
-      const set = Object.keys(services[name]?.environment ?? {});
-      expect(
-        set.filter((variable) => !known.includes(variable)),
-        name,
-      ).toStrictEqual([]);
-    }
-  });
-
-  it('is valid for docker compose', async (context) => {
-    const version = await docker('compose', 'version').catch(() => undefined);
-    context.skip(version === undefined, 'no docker compose: install its plugin');
-    const config = await docker('compose', '--file', FILE, 'config', '--services');
-    expect(config.split('\n').toSorted()).toStrictEqual(Object.keys(services).toSorted());
-  });
+it('compose.yaml mounts files and volumes that exist, and uses every volume', async () => {
+  const sources = Object.values(services).flatMap((service) =>
+    (service.volumes ?? []).map((mount) => mount.split(':')[0] ?? ''),
+  );
+  const files = sources.filter((source) => source.startsWith('.'));
+  for (const file of files) await access(join(FOLDER, file));
+  const named = sources.filter((source) => !source.startsWith('.'));
+  expect([...new Set(named)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
 });
 
-describe('make-secrets.js', () => {
-  const make = (folder: string) => run(process.execPath, [join(FOLDER, 'compose/make-secrets.js'), folder]);
+it('compose.yaml lets the members soon give up a primary that hangs', () => {
+  for (const name of members) {
+    expect(services[name]?.command?.slice(-2)).toStrictEqual([
+      '--setParameter',
+      'oplogNetworkTimeoutBufferSeconds=1',
+    ]);
+  }
+});
 
-  it('makes files for one user each, which the service accepts, and never changes them', async (context) => {
-    context.skip(process.getuid?.() !== 0, 'only root can give files to other users');
-    const folder = await testDirectory();
-    await make(folder);
-    const paths = (await readdir(folder, { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => join(parentPath, name));
-    const files = new Map(
-      await Promise.all(
-        paths.map(async (path) => {
-          const { uid, mode } = await stat(path);
-          const content = await readFile(path, 'utf8');
-          return [path.slice(folder.length + 1), { uid, mode: mode & 0o777, content }] as const;
-        }),
-      ),
-    );
-    const rights = [...files].map(([name, { uid, mode }]) => [name, { uid, mode }] as const);
-    expect(Object.fromEntries(rights)).toStrictEqual({
-      'migrator/env': { uid: 1000, mode: 0o400 },
-      'mongodb/env': { uid: 999, mode: 0o400 },
-      'mongodb/keyfile': { uid: 999, mode: 0o400 },
-      'service/env': { uid: 1000, mode: 0o400 },
-    });
+it('compose.yaml publishes one port, on loopback', () => {
+  expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toStrictEqual([
+    '127.0.0.1:${PORT:-8080}:8080',
+  ]);
+});
 
-    const envOf = (name: string) => ({ ...parseEnv(contentOf(name)) });
-    const contentOf = (name: string) => files.get(name)?.content ?? '';
-    expect(contentOf('mongodb/keyfile')).toMatch(/^[A-Za-z0-9+/]{1008}$/);
-    const passwords = envOf('mongodb/env');
-    const service = envOf('service/env');
-    const hosts = 'mongo-1:27017,mongo-2:27017,mongo-3:27017/petstore?replicaSet=petstore';
-    expect(service).toStrictEqual({
-      DATABASE_URL: `mongodb://petstore:${passwords['SERVICE_PASSWORD']}@${hosts}`,
-      API_KEYS: expect.stringMatching(/^compose=[\w-]{32}$/),
-    });
-    expect(readConfig(service).apiKeys).toMatchObject([{ label: 'compose' }]);
-    expect(envOf('migrator/env')).toStrictEqual({
-      DATABASE_URL: `mongodb://petstore-migrator:${passwords['MIGRATOR_PASSWORD']}@${hosts}`,
-    });
-    expect(new Set(Object.values(passwords)).size).toBe(3);
+it('compose.yaml names the images of others by digest', () => {
+  const images = Object.values(services).map(({ image }) => image);
+  expect([...new Set(images)]).toStrictEqual([
+    '${PETSTORE_IMAGE:-petstore}',
+    expect.stringMatching(/^\$\{MONGO_IMAGE:-mongo:8@sha256:[0-9a-f]{64}\}$/),
+    expect.stringMatching(/^\$\{HAPROXY_IMAGE:-haproxy:3\.2@sha256:[0-9a-f]{64}\}$/),
+  ]);
+});
 
-    await make(folder);
-    for (const path of paths) {
-      expect(await readFile(path, 'utf8')).toBe(contentOf(path.slice(folder.length + 1)));
-    }
+it('compose.yaml names the same members everywhere', async () => {
+  const hosts = members.map((name) => `${name}:27017`).join(',');
+  expect(members).toHaveLength(3);
+  expect(services['replica-set']?.environment?.['MEMBERS']).toBe(hosts);
+  expect(await readFile(join(FOLDER, 'compose/make-secrets.js'), 'utf8')).toContain(`'${hosts}'`);
+});
+
+it('compose.yaml gives the proxy the instances that it names', async () => {
+  const config = await readFile(join(FOLDER, 'haproxy/haproxy.cfg'), 'utf8');
+  const named = Array.from(config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm), ([, host]) => host);
+  expect(named).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
+});
+
+it('compose.yaml sets variables that the service has', () => {
+  const known = Array.from(describeVariables().matchAll(/^ {2}([A-Z_]+) /gm), ([, name]) => name);
+  for (const name of ['petstore-1', 'petstore-2', 'migrate']) {
+    const set = Object.keys(services[name]?.environment ?? {});
+    expect(
+      set.filter((variable) => !known.includes(variable)),
+      name,
+    ).toStrictEqual([]);
+  }
+});
+
+it('compose.yaml is valid for docker compose', async (context) => {
+  const version = await docker('compose', 'version').catch(() => undefined);
+  context.skip(version === undefined, 'no docker compose: install its plugin');
+  const config = await docker('compose', '--file', FILE, 'config', '--services');
+  expect(config.split('\n').toSorted()).toStrictEqual(Object.keys(services).toSorted());
+});
+
+const make = (folder: string) => run(process.execPath, [join(FOLDER, 'compose/make-secrets.js'), folder]);
+
+it('make-secrets.js makes files for one user each, which the service accepts, and keeps them', async (context) => {
+  context.skip(process.getuid?.() !== 0, 'only root can give files to other users');
+  const folder = await testDirectory();
+  await make(folder);
+  const paths = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  const files = new Map(
+    await Promise.all(
+      paths.map(async (path) => {
+        const { uid, mode } = await stat(path);
+        const content = await readFile(path, 'utf8');
+        return [path.slice(folder.length + 1), { uid, mode: mode & 0o777, content }] as const;
+      }),
+    ),
+  );
+  const rights = [...files].map(([name, { uid, mode }]) => [name, { uid, mode }] as const);
+  expect(Object.fromEntries(rights)).toStrictEqual({
+    'migrator/env': { uid: 1000, mode: 0o400 },
+    'mongodb/env': { uid: 999, mode: 0o400 },
+    'mongodb/keyfile': { uid: 999, mode: 0o400 },
+    'service/env': { uid: 1000, mode: 0o400 },
   });
+
+  const envOf = (name: string) => ({ ...parseEnv(contentOf(name)) });
+  const contentOf = (name: string) => files.get(name)?.content ?? '';
+  expect(contentOf('mongodb/keyfile')).toMatch(/^[A-Za-z0-9+/]{1008}$/);
+  const passwords = envOf('mongodb/env');
+  const service = envOf('service/env');
+  const hosts = 'mongo-1:27017,mongo-2:27017,mongo-3:27017/petstore?replicaSet=petstore';
+  expect(service).toStrictEqual({
+    DATABASE_URL: `mongodb://petstore:${passwords['SERVICE_PASSWORD']}@${hosts}`,
+    API_KEYS: expect.stringMatching(/^compose=[\w-]{32}$/),
+  });
+  expect(readConfig(service).apiKeys).toMatchObject([{ label: 'compose' }]);
+  expect(envOf('migrator/env')).toStrictEqual({
+    DATABASE_URL: `mongodb://petstore-migrator:${passwords['MIGRATOR_PASSWORD']}@${hosts}`,
+  });
+  expect(new Set(Object.values(passwords)).size).toBe(3);
+
+  await make(folder);
+  for (const path of paths) {
+    expect(await readFile(path, 'utf8')).toBe(contentOf(path.slice(folder.length + 1)));
+  }
 });

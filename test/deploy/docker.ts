@@ -51,9 +51,9 @@ export async function dockerProblem(): Promise<string | undefined> {
   );
 }
 
-/** Removes images, containers and volumes when this process ends, or when `now` is called. */
-export function removeLater(...command: readonly string[]): { now(): void } {
-  return afterDeath(['docker', ...command]);
+/** Removes images, containers and volumes when this process ends. */
+export function removeLater(...command: readonly string[]): void {
+  afterDeath(['docker', ...command]);
 }
 
 /** `docker run` in the foreground. The container is removed when the running test ends. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { get as getOverTls } from 'node:https';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -10,6 +10,7 @@ import { freePort } from '../../proof/failure/free-port.ts';
 import { KEY } from '../support/client.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
+import { onLoopback } from '../support/on-loopback.ts';
 import { LONG_DELAY, type Program, ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { mongo } from '../support/shared-mongo.ts';
@@ -183,9 +184,6 @@ async function hangingUp(): Promise<{ server: Server; address: string; posts: ()
       }
     });
     socket.on('error', () => socket.destroy());
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { server, address: `127.0.0.1:${port}`, posts: () => posts };
+  });
+  return { server, address: `127.0.0.1:${await onLoopback(server)}`, posts: () => posts };
 }

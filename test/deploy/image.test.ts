@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
 import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from './docker.ts';
-import { findNodeImage, type NodeImage, nodeImageProblem } from './node-image.ts';
+import { findNodeImage, nodeImageProblem } from './node-image.ts';
 import { ROOT } from '../support/process.ts';
 
 const MAX_LAYERS_MB = 40;
@@ -22,25 +22,24 @@ describe.skipIf(problem !== undefined)(
   () => {
     const image = `petstore-tests:${randomUUID()}`;
     const labels = { VERSION: '1.2.3', REVISION: 'abcdef0', CREATED: '2026-11-21T00:00:00Z' };
-    let base: NodeImage;
+    let base: string;
     let volume: string;
 
     beforeAll(async () => {
       base = await findNodeImage();
       removeLater('image', 'rm', '--force', image);
-      const args = Object.entries({ NODE_IMAGE: base.name, ...labels }).flatMap(([name, value]) => {
+      const args = Object.entries({ NODE_IMAGE: base, ...labels }).flatMap(([name, value]) => {
         return ['--build-arg', `${name}=${value}`];
       });
       await dockerBuild('--network', 'host', '--tag', image, ...args, ROOT);
       volume = await docker('volume', 'create');
       removeLater('volume', 'rm', '--force', volume);
     });
-    afterAll(() => base?.remove());
 
     const data = () => ['--volume', `${volume}:/petstore/data`];
 
     it(`adds at most ${MAX_LAYERS_MB} MB to Node`, async () => {
-      const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base.name);
+      const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base);
       const [whole = 0, node = 0] = sizes.split('\n').map(Number);
       const megabytes = (whole - node) / 1e6;
       console.log(`the image adds ${megabytes.toFixed(1)} MB to Node`);
@@ -79,8 +78,7 @@ describe.skipIf(problem !== undefined)(
     it('serves from a read-only file system, with what another container has put into the volume', async () => {
       const args = ['keys', 'create', '--label', 'first'];
       const command = runContainer(image, { flags: [...RESTRICTED, ...data()], args }).program;
-      expect(await command.ended, command.stderr).toStrictEqual({ code: 0, signal: null });
-      const key = command.stdout.trim();
+      const key = (await command.succeeded()).trim();
 
       const flags = [...RESTRICTED, ...data(), '--publish', '127.0.0.1::3000', '--health-interval', '1s'];
       const { name, program } = runContainer(image, { flags });
@@ -148,21 +146,17 @@ describe.skipIf(problem !== undefined)(
   },
 );
 
-describe('the Dockerfile', () => {
-  it('needs no BuildKit', () => {
-    expect(dockerfile).not.toMatch(
-      /--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/,
-    );
-  });
+it('the Dockerfile needs no BuildKit', () => {
+  expect(dockerfile).not.toMatch(/--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/);
+});
 
-  it('names its images in FROM, by one digest, where Dependabot finds them', () => {
-    const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
-    expect([...new Set(images)]).toStrictEqual([
-      expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
-      '${NODE_IMAGE:-native-node}',
-      '${NODE_IMAGE:-node}',
-    ]);
-  });
+it('the Dockerfile names its images in FROM, by one digest, where Dependabot finds them', () => {
+  const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
+  expect([...new Set(images)]).toStrictEqual([
+    expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
+    '${NODE_IMAGE:-native-node}',
+    '${NODE_IMAGE:-node}',
+  ]);
 });
 
 const SIGTERM_BIT = 1n << 14n;

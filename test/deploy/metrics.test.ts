@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DURATION_BUCKETS } from '../../src/adapters/metrics/request-metrics.ts';
 import { ask } from '../support/client.ts';
 import { scrape } from '../support/metrics.ts';
@@ -87,41 +87,39 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
   }
 }
 
-describe('the dashboard and the alert rules', () => {
-  it('ask for metrics that exist, and show labels that they have', async () => {
-    const metrics = await existing();
-    for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
-      const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));
-      expectToExist(uses, metrics);
-      const shown = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
-      expectToExist(
-        uses.map(({ name }) => ({ name, labels: shown })),
-        metrics,
-      );
-    }
-    expect(ruleExpressions).toHaveLength(alerts.split('expr:').length - 1);
-    for (const expression of ruleExpressions) expectToExist(usesOf(expression), metrics);
-  });
+it('the dashboard and the alert rules ask for metrics that exist, and show labels that they have', async () => {
+  const metrics = await existing();
+  for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
+    const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));
+    expectToExist(uses, metrics);
+    const shown = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
+    expectToExist(
+      uses.map(({ name }) => ({ name, labels: shown })),
+      metrics,
+    );
+  }
+  expect(ruleExpressions).toHaveLength(alerts.split('expr:').length - 1);
+  for (const expression of ruleExpressions) expectToExist(usesOf(expression), metrics);
+});
 
-  it('pass promtool', async ({ skip }) => {
-    if ((await onPath('promtool')) === undefined) skip('no promtool on PATH: install prometheus');
-    const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-    const rules = expressions.map((expr, index) => ({
-      record: `dashboard:${index}`,
-      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$', ''),
-    }));
-    // JSON is YAML.
-    const file = join(await testDirectory(), 'rules.yaml');
-    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
-    for (const args of [
-      ['check', 'rules', file, ALERTS],
-      ['test', 'rules', ALERT_TESTS],
-    ]) {
-      const promtool = run('promtool', args);
-      const { code } = await promtool.ended;
-      expect(code, `${promtool.stdout}${promtool.stderr}`).toBe(0);
-    }
-  });
+it('the dashboard and the alert rules pass promtool', async ({ skip }) => {
+  if ((await onPath('promtool')) === undefined) skip('no promtool on PATH: install prometheus');
+  const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const rules = expressions.map((expr, index) => ({
+    record: `dashboard:${index}`,
+    expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$', ''),
+  }));
+  // JSON is YAML.
+  const file = join(await testDirectory(), 'rules.yaml');
+  await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+  for (const args of [
+    ['check', 'rules', file, ALERTS],
+    ['test', 'rules', ALERT_TESTS],
+  ]) {
+    const promtool = run('promtool', args);
+    const { code } = await promtool.ended;
+    expect(code, `${promtool.stdout}${promtool.stderr}`).toBe(0);
+  }
 });
 
 it('the dashboard has a different id for each panel, and variables that exist', () => {

@@ -14,12 +14,6 @@ const OWN = 'petstore-tests-node';
 const APPLETS = ['sh', 'env', 'cat', 'cp', 'chmod', 'chown', 'ln', 'ls', 'mkdir', 'rm', 'sleep', 'uname'];
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
-export type NodeImage = {
-  readonly name: string;
-  /** Removes it, if it was made here. */
-  readonly remove: () => void;
-};
-
 /** Why {@link findNodeImage} would fail here, or `undefined`. */
 export async function nodeImageProblem(): Promise<string | undefined> {
   if (process.env['NODE_IMAGE'] || (await hasImage(OFFICIAL)) || (await onPath('busybox'))) return undefined;
@@ -27,18 +21,18 @@ export async function nodeImageProblem(): Promise<string | undefined> {
 }
 
 /**
- * An image with Node 26, npm and a shell: `NODE_IMAGE`, the official one if the engine has it, or one made of the Node
- * of this process, npm and busybox.
+ * The name of an image with Node 26, npm and a shell: `NODE_IMAGE`, the official one if the engine has it, or one made of
+ * the Node of this process, npm and busybox, which is removed when this process ends.
  *
  * @throws {Error} when there is no busybox, and when the image cannot be made
  */
-export async function findNodeImage(): Promise<NodeImage> {
+export async function findNodeImage(): Promise<string> {
   const given = process.env['NODE_IMAGE'];
-  if (given) return { name: given, remove: () => {} };
-  if (await hasImage(OFFICIAL)) return { name: OFFICIAL, remove: () => {} };
+  if (given) return given;
+  if (await hasImage(OFFICIAL)) return OFFICIAL;
   await using directory = await temporaryDirectory('node-image');
   await makeRoot(directory.path);
-  const cleanUp = removeLater('image', 'rm', '--force', OWN);
+  removeLater('image', 'rm', '--force', OWN);
   const changes = [
     'ENV PATH=/usr/local/bin:/usr/bin:/bin',
     // Where this machine reaches the registry through a proxy of its own.
@@ -53,7 +47,7 @@ export async function findNodeImage(): Promise<NodeImage> {
     '-',
     OWN,
   ]);
-  return { name: OWN, remove: cleanUp.now };
+  return OWN;
 }
 
 async function hasImage(name: string): Promise<boolean> {

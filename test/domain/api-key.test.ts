@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   type ApiKey,
   type ApiKeyDraft,
@@ -22,211 +22,188 @@ const SCOPE = 'must be one or more of pets:read, pets:write';
 const EXPIRY = 'must be in the future';
 const LIMIT = 'must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
-describe('a new key', () => {
-  it('has the fields of its draft and the time of its creation', () => {
-    expect(newApiKey(draft, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
-    const full = { ...draft, expiresAt: LATER, rateLimit: { requests: 600, seconds: 60 }, originId: 'a' };
-    expect(newApiKey(full, NOW)).toStrictEqual({ ...full, createdAt: NOW });
-  });
+it('a new key has the fields of its draft and the time of its creation', () => {
+  expect(newApiKey(draft, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
+  const full = { ...draft, expiresAt: LATER, rateLimit: { requests: 600, seconds: 60 }, originId: 'a' };
+  expect(newApiKey(full, NOW)).toStrictEqual({ ...full, createdAt: NOW });
+});
 
-  it('lacks the optional fields that are undefined in the draft', () => {
-    const open = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
-    expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
-  });
+it('a new key lacks the optional fields that are undefined in the draft', () => {
+  const open = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
+  expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
+});
 
-  it('ignores any other field of the draft', () => {
-    const rateLimit = { requests: 1, seconds: 1, burst: 9 };
-    const more = { ...draft, rateLimit, id: 'mine', digest: 'mine', revokedAt: NOW, lastUsedAt: NOW };
-    expect(newApiKey(more, NOW)).toStrictEqual({
-      ...draft,
-      createdAt: NOW,
-      rateLimit: { requests: 1, seconds: 1 },
-    });
-  });
-
-  it('shares no object with its draft or the clock', () => {
-    const now = new Date(NOW);
-    const expiresAt = new Date(LATER);
-    const scopes: Scope[] = ['pets:read'];
-    const rateLimit = { requests: 1, seconds: 1 };
-    const key = newApiKey({ ...draft, scopes, expiresAt, rateLimit }, now);
-    now.setTime(0);
-    expiresAt.setTime(0);
-    scopes.push('pets:write');
-    rateLimit.requests = 9;
-    expect(key).toStrictEqual({
-      ...draft,
-      createdAt: NOW,
-      expiresAt: LATER,
-      rateLimit: { requests: 1, seconds: 1 },
-    });
-  });
-
-  it.each<readonly [readonly Scope[], readonly Scope[]]>([
-    [['pets:write', 'pets:write'], ['pets:write']],
-    [
-      ['pets:write', 'pets:read', 'pets:write', 'pets:read'],
-      ['pets:read', 'pets:write'],
-    ],
-  ])('has each scope once and in a fixed order: %j', (scopes, expected) => {
-    expect(newApiKey({ ...draft, scopes }, NOW).scopes).toStrictEqual(expected);
-  });
-
-  it.each([
-    ['one character', 'a'],
-    ['the most code points', '🐈'.repeat(64)],
-    ['inner spaces', 'a  b c'],
-    ['punctuation and symbols', `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~€±`],
-    ['every kind of number', '1²Ⅷ'],
-    ['a combining mark', 'Rene\u0301'],
-    ['Hebrew, Arabic, Thai, Chinese, Devanagari', 'כלב كلب สุนัข 狗 कुत्ता'],
-  ])('keeps its label verbatim: %s', (_, label) => {
-    expect(newApiKey({ ...draft, label }, NOW).label).toBe(label);
-  });
-
-  it('may expire at the last instant, and have the greatest rate limit', () => {
-    const greatest = {
-      expiresAt: new Date(8_640_000_000_000_000),
-      rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
-    };
-    expect(newApiKey({ ...draft, ...greatest }, NOW)).toMatchObject(greatest);
+it('a new key ignores any other field of the draft', () => {
+  const rateLimit = { requests: 1, seconds: 1, burst: 9 };
+  const more = { ...draft, rateLimit, id: 'mine', digest: 'mine', revokedAt: NOW, lastUsedAt: NOW };
+  expect(newApiKey(more, NOW)).toStrictEqual({
+    ...draft,
+    createdAt: NOW,
+    rateLimit: { requests: 1, seconds: 1 },
   });
 });
 
-describe('a draft that breaks the rules', () => {
-  function expectRefused(fields: Partial<ApiKeyDraft>, problem: string): void {
-    expect(() => newApiKey({ ...draft, ...fields }, NOW), JSON.stringify(fields)).toThrow(
-      new InvalidApiKey([problem]),
-    );
-  }
-
-  /** Each of these characters alone, at the end of a label, and inside of one. */
-  const around = (characters: string) =>
-    Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
-
-  it.each([
-    ['empty', ['']],
-    ['with a space at an end', [' ', ' a', 'a ']],
-    ['too long', ['a'.repeat(65), '🐈'.repeat(65), 'a'.repeat(1_000_000)]],
-    ['with a control character', around('\0\t\n\r\u001b\u007f\u009b')],
-    ['with a mark of direction', around('\u202e\u2066\u200f')],
-    ['with a character without width', around('\u200b\u200d\ufeff\u00ad\u{e0041}')],
-    ['with another space than that of ASCII', around('\u00a0\u3000\u2028\u2029')],
-    ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
-    ['with what is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
-  ])('is rejected for a label %s', (_, labels) => {
-    for (const label of labels) expectRefused({ label }, `label ${LABEL}`);
-  });
-
-  it('is rejected for its scopes', () => {
-    const wrong = [[], ['pets:admin'], ['pets:read', 'pets:admin'], ['PETS:READ'], [''], ['toString']];
-    // Types do not protect against values from outside.
-    for (const scopes of wrong as Scope[][]) expectRefused({ scopes }, `scopes ${SCOPE}`);
-  });
-
-  it('is rejected when it expires now, before, or at an invalid date', () => {
-    for (const expiresAt of [NOW, new Date(0), INVALID]) expectRefused({ expiresAt }, `expiresAt ${EXPIRY}`);
-  });
-
-  it('is rejected for its rate limit', () => {
-    for (const requests of [0, -1, 1.5, 1_000_000_001, Number.NaN, Number.POSITIVE_INFINITY])
-      expectRefused({ rateLimit: { requests, seconds: 60 } }, `rateLimit ${LIMIT}`);
-    for (const seconds of [0, 86_401])
-      expectRefused({ rateLimit: { requests: 60, seconds } }, `rateLimit ${LIMIT}`);
-  });
-
-  it('is rejected with every problem in one message', () => {
-    const rateLimit = { requests: 0, seconds: 0 };
-    expect(() => newApiKey({ label: '', scopes: [], expiresAt: NOW, rateLimit }, NOW)).toThrow(
-      expect.objectContaining({
-        kind: 'invalid-api-key',
-        message: `label ${LABEL}; scopes ${SCOPE}; expiresAt ${EXPIRY}; rateLimit ${LIMIT}`,
-      }),
-    );
+it('a new key shares no object with its draft or the clock', () => {
+  const now = new Date(NOW);
+  const expiresAt = new Date(LATER);
+  const scopes: Scope[] = ['pets:read'];
+  const rateLimit = { requests: 1, seconds: 1 };
+  const key = newApiKey({ ...draft, scopes, expiresAt, rateLimit }, now);
+  now.setTime(0);
+  expiresAt.setTime(0);
+  scopes.push('pets:write');
+  rateLimit.requests = 9;
+  expect(key).toStrictEqual({
+    ...draft,
+    createdAt: NOW,
+    expiresAt: LATER,
+    rateLimit: { requests: 1, seconds: 1 },
   });
 });
 
-describe('a stored key', () => {
-  const key = { ...newApiKey(draft, NOW), id: '0123456789abcdef', digest: '0'.repeat(64) };
-
-  it('has the fields of a key, no others, and none that is undefined', () => {
-    const full = {
-      ...key,
-      expiresAt: LATER,
-      rateLimit: { requests: 1, seconds: 1 },
-      originId: key.id,
-      revokedAt: NOW,
-      lastUsedAt: NOW,
-    };
-    expect(storedApiKey({ ...full, token: 'secret' } as typeof full)).toStrictEqual(full);
-    // A parsed record has fields whose values are undefined, which the type does not allow.
-    const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
-    expect(storedApiKey({ ...key, ...open } as unknown as ApiKey)).toStrictEqual(key);
-  });
+it.each<readonly [readonly Scope[], readonly Scope[]]>([
+  [['pets:write', 'pets:write'], ['pets:write']],
+  [
+    ['pets:write', 'pets:read', 'pets:write', 'pets:read'],
+    ['pets:read', 'pets:write'],
+  ],
+])('a new key has each scope once and in a fixed order: %j', (scopes, expected) => {
+  expect(newApiKey({ ...draft, scopes }, NOW).scopes).toStrictEqual(expected);
 });
 
-describe('the fields of a stored record', () => {
-  const DIGITS_16 = '0123456789abcdef';
-  const key = { ...newApiKey(draft, NOW), id: DIGITS_16, digest: DIGITS_16.repeat(4) };
-  const INSTANT = 'must be an instant';
+it.each([
+  ['one character', 'a'],
+  ['the most code points', '🐈'.repeat(64)],
+  ['inner spaces', 'a  b c'],
+  ['punctuation and symbols', `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~€±`],
+  ['every kind of number', '1²Ⅷ'],
+  ['a combining mark', 'Rene\u0301'],
+  ['Hebrew, Arabic, Thai, Chinese, Devanagari', 'כלב كلب สุนัข 狗 कुत्ता'],
+])('a new key keeps its label verbatim: %s', (_, label) => {
+  expect(newApiKey({ ...draft, label }, NOW).label).toBe(label);
+});
 
-  it('are those of a key, of which five may be missing', () => {
-    const optional = {
-      expiresAt: LATER,
-      revokedAt: NOW,
-      lastUsedAt: NOW,
-      rateLimit: { requests: 1, seconds: 1 },
-      originId: DIGITS_16,
-    };
-    expect(apiKeyProblems(key)).toStrictEqual([]);
-    expect(apiKeyProblems({ ...key, ...optional })).toStrictEqual([]);
-  });
+it('a new key may expire at the last instant, and have the greatest rate limit', () => {
+  const greatest = {
+    expiresAt: new Date(8_640_000_000_000_000),
+    rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
+  };
+  expect(newApiKey({ ...draft, ...greatest }, NOW)).toMatchObject(greatest);
+});
 
-  it.each([
-    [
-      'id',
-      'must be 16 lower-case hex digits',
-      [`${DIGITS_16}0`, `0${DIGITS_16}`, DIGITS_16.toUpperCase(), 7],
-    ],
-    ['digest', 'must be 64 lower-case hex digits', [`${key.digest}0`, `0${key.digest}`, DIGITS_16, 7]],
-    ['label', LABEL, ['', 7]],
-    ['scopes', SCOPE, [[], 'pets:read', ['pets:admin']]],
-    ['createdAt', INSTANT, [undefined, INVALID, NOW.toISOString()]],
-    ['expiresAt', INSTANT, [null, INVALID, NOW.getTime()]],
-    ['revokedAt', INSTANT, [null, INVALID, NOW.getTime()]],
-    ['lastUsedAt', INSTANT, [null, INVALID, NOW.getTime()]],
-    ['originId', 'must be 16 lower-case hex digits', [null, `${DIGITS_16}0`]],
-    ['rateLimit', LIMIT, [null, {}, { requests: '1', seconds: 1 }, { requests: 1, seconds: 0 }]],
-  ] as const)('may have any value, and are checked: %s', (field, must, values) => {
+function expectRefused(fields: Partial<ApiKeyDraft>, problem: string): void {
+  expect(() => newApiKey({ ...draft, ...fields }, NOW), JSON.stringify(fields)).toThrow(
+    new InvalidApiKey([problem]),
+  );
+}
+
+/** Each of these characters alone, at the end of a label, and inside of one. */
+const around = (characters: string) => Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
+
+it.each([
+  ['empty', ['']],
+  ['with a space at an end', [' ', ' a', 'a ']],
+  ['too long', ['a'.repeat(65), '🐈'.repeat(65), 'a'.repeat(1_000_000)]],
+  ['with a control character', around('\0\t\n\r\u001b\u007f\u009b')],
+  ['with a mark of direction', around('\u202e\u2066\u200f')],
+  ['with a character without width', around('\u200b\u200d\ufeff\u00ad\u{e0041}')],
+  ['with another space than that of ASCII', around('\u00a0\u3000\u2028\u2029')],
+  ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
+  ['with what is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
+])('a draft that breaks the rules is rejected for a label %s', (_, labels) => {
+  for (const label of labels) expectRefused({ label }, `label ${LABEL}`);
+});
+
+it('a draft that breaks the rules is rejected for its scopes', () => {
+  const wrong = [[], ['pets:admin'], ['pets:read', 'pets:admin'], ['PETS:READ'], [''], ['toString']];
+  // Types do not protect against values from outside.
+  for (const scopes of wrong as Scope[][]) expectRefused({ scopes }, `scopes ${SCOPE}`);
+});
+
+it('a draft that breaks the rules is rejected when it expires now, before, or at an invalid date', () => {
+  for (const expiresAt of [NOW, new Date(0), INVALID]) expectRefused({ expiresAt }, `expiresAt ${EXPIRY}`);
+});
+
+it('a draft that breaks the rules is rejected for its rate limit', () => {
+  for (const requests of [0, -1, 1.5, 1_000_000_001, Number.NaN, Number.POSITIVE_INFINITY])
+    expectRefused({ rateLimit: { requests, seconds: 60 } }, `rateLimit ${LIMIT}`);
+  for (const seconds of [0, 86_401])
+    expectRefused({ rateLimit: { requests: 60, seconds } }, `rateLimit ${LIMIT}`);
+});
+
+it('a draft that breaks the rules is rejected with every problem in one message', () => {
+  const rateLimit = { requests: 0, seconds: 0 };
+  expect(() => newApiKey({ label: '', scopes: [], expiresAt: NOW, rateLimit }, NOW)).toThrow(
+    expect.objectContaining({
+      kind: 'invalid-api-key',
+      message: `label ${LABEL}; scopes ${SCOPE}; expiresAt ${EXPIRY}; rateLimit ${LIMIT}`,
+    }),
+  );
+});
+
+const DIGITS_16 = '0123456789abcdef';
+const key = { ...newApiKey(draft, NOW), id: DIGITS_16, digest: DIGITS_16.repeat(4) };
+const full = {
+  ...key,
+  expiresAt: LATER,
+  rateLimit: { requests: 1, seconds: 1 },
+  originId: DIGITS_16,
+  revokedAt: NOW,
+  lastUsedAt: NOW,
+};
+
+it('a stored key has the fields of a key, no others, and none that is undefined', () => {
+  expect(storedApiKey({ ...full, token: 'secret' } as typeof full)).toStrictEqual(full);
+  // A parsed record has fields whose values are undefined, which the type does not allow.
+  const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
+  expect(storedApiKey({ ...key, ...open } as unknown as ApiKey)).toStrictEqual(key);
+});
+
+const INSTANT = 'must be an instant';
+
+it('the fields of a stored record are those of a key, of which five may be missing', () => {
+  expect(apiKeyProblems(key)).toStrictEqual([]);
+  expect(apiKeyProblems(full)).toStrictEqual([]);
+});
+
+it.each([
+  ['id', 'must be 16 lower-case hex digits', [`${DIGITS_16}0`, `0${DIGITS_16}`, DIGITS_16.toUpperCase(), 7]],
+  ['digest', 'must be 64 lower-case hex digits', [`${key.digest}0`, `0${key.digest}`, DIGITS_16, 7]],
+  ['label', LABEL, ['', 7]],
+  ['scopes', SCOPE, [[], 'pets:read', ['pets:admin']]],
+  ['createdAt', INSTANT, [undefined, INVALID, NOW.toISOString()]],
+  ['expiresAt', INSTANT, [null, INVALID, NOW.getTime()]],
+  ['revokedAt', INSTANT, [null, INVALID, NOW.getTime()]],
+  ['lastUsedAt', INSTANT, [null, INVALID, NOW.getTime()]],
+  ['originId', 'must be 16 lower-case hex digits', [null, `${DIGITS_16}0`]],
+  ['rateLimit', LIMIT, [null, {}, { requests: '1', seconds: 1 }, { requests: 1, seconds: 0 }]],
+] as const)(
+  'the fields of a stored record may have any value, and are checked: %s',
+  (field, must, values) => {
     // A list of one valid value is no value of the field, though a regular expression matches it.
     for (const value of [...values, [key[field as keyof typeof key]]]) {
       expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
         `${field} ${must}`,
       ]);
     }
-  });
-});
+  },
+);
 
-describe('the state of a key', () => {
-  const before = new Date(NOW.getTime() - 1);
+const before = new Date(NOW.getTime() - 1);
 
-  it.each([
-    ['active', 'without an expiry', {}],
-    ['active', 'before its expiry', { expiresAt: LATER }],
-    ['expired', 'at its expiry', { expiresAt: NOW }],
-    ['expired', 'after its expiry', { expiresAt: before }],
-    ['expired', 'when its expiry is an invalid date', { expiresAt: INVALID }],
-    ['revoked', 'when it was revoked earlier', { revokedAt: before }],
-    ['revoked', 'when it was revoked by a clock that is ahead', { revokedAt: LATER }],
-    ['revoked', 'when it has expired as well', { revokedAt: LATER, expiresAt: before }],
-    ['revoked', 'before its expiry', { revokedAt: before, expiresAt: LATER }],
-  ] as const)('is %s %s', (state, _, key) => {
-    expect(apiKeyState(key, NOW)).toBe(state);
-  });
+it.each([
+  ['active', 'without an expiry', {}],
+  ['active', 'before its expiry', { expiresAt: LATER }],
+  ['expired', 'at its expiry', { expiresAt: NOW }],
+  ['expired', 'when its expiry is an invalid date', { expiresAt: INVALID }],
+  ['revoked', 'when it was revoked earlier', { revokedAt: before }],
+  ['revoked', 'when it was revoked by a clock that is ahead', { revokedAt: LATER }],
+  ['revoked', 'when it has expired as well', { revokedAt: LATER, expiresAt: before }],
+] as const)('the state of a key is %s %s', (state, _, ends) => {
+  expect(apiKeyState(ends, NOW)).toBe(state);
 });
 
 it('a key ends at the earlier instant', () => {
-  const key = { ...newApiKey(draft, NOW), id: 'a', digest: 'b' };
   const later = endedKey(key, 'expiresAt', LATER);
   expect(later).toStrictEqual({ ...key, expiresAt: LATER });
   expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });

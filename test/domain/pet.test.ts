@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   importedIdProblem,
   INT64_MAX,
@@ -17,108 +17,101 @@ import {
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
 
-describe('a new pet', () => {
-  it('is available when the draft has no status', () => {
-    const { status: _, ...without } = draft;
-    expect(newPet(without).status).toBe('available');
-    expect(newPet({ ...draft, status: undefined }).status).toBe('available');
-  });
-
-  it('may be available, pending or sold', () => {
-    const made = ['available', 'pending', 'sold'] as const;
-    expect(made.map((status) => newPet({ ...draft, status }).status)).toStrictEqual(made);
-    expect(PET_STATUSES).toStrictEqual(made);
-  });
-
-  it.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])(
-    'keeps its name and the category %d verbatim',
-    (categoryId) => {
-      const more = { ...draft, name: '  e\u0301 \u00e9\ufb01 ', categoryId };
-      expect(newPet(more)).toStrictEqual(more);
-    },
-  );
-
-  it('ignores any other field of the draft', () => {
-    const more = { ...draft, id: 1n, owner: 'me' };
-    expect(newPet(more)).toStrictEqual(draft);
-  });
-
-  it('is frozen', () => {
-    expect(Object.isFrozen(newPet(draft))).toBe(true);
-  });
+it('a new pet is available when the draft has no status', () => {
+  const { status: _, ...without } = draft;
+  expect(newPet(without).status).toBe('available');
+  expect(newPet({ ...draft, status: undefined }).status).toBe('available');
 });
 
-describe('a draft that breaks the rules', () => {
-  const CATEGORY = 'must be a signed 64-bit integer';
-  const STATUS = 'must be one of available, pending, sold';
+it('a new pet may be available, pending or sold', () => {
+  const made = ['available', 'pending', 'sold'] as const;
+  expect(made.map((status) => newPet({ ...draft, status }).status)).toStrictEqual(made);
+  expect(PET_STATUSES).toStrictEqual(made);
+});
 
-  it('is rejected for its category', () => {
-    expect(() => newPet({ ...draft, categoryId: INT64_MAX + 1n })).toThrow(
-      new InvalidPet([`categoryId ${CATEGORY}`]),
-    );
-  });
+it.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])(
+  'a new pet keeps its name and the category %d verbatim',
+  (categoryId) => {
+    const more = { ...draft, name: '  e\u0301 \u00e9\ufb01 ', categoryId };
+    expect(newPet(more)).toStrictEqual(more);
+  },
+);
 
-  it.each(['Sold', 'SOLD', '', 'toString', null])('is rejected for the status %j', (status) => {
+it('a new pet ignores any other field of the draft', () => {
+  const more = { ...draft, id: 1n, owner: 'me' };
+  expect(newPet(more)).toStrictEqual(draft);
+});
+
+it('a new pet is frozen', () => {
+  expect(Object.isFrozen(newPet(draft))).toBe(true);
+});
+
+const CATEGORY = 'must be a signed 64-bit integer';
+const STATUS = 'must be one of available, pending, sold';
+
+it('a draft that breaks the rules is rejected for its category', () => {
+  expect(() => newPet({ ...draft, categoryId: INT64_MAX + 1n })).toThrow(
+    new InvalidPet([`categoryId ${CATEGORY}`]),
+  );
+});
+
+it.each(['Sold', 'SOLD', '', 'toString', null])(
+  'a draft that breaks the rules is rejected for the status %j',
+  (status) => {
     // Types do not protect against values from outside.
     const invalid = { ...draft, status } as PetDraft;
     expect(() => newPet(invalid)).toThrow(new InvalidPet([`status ${STATUS}`]));
-  });
+  },
+);
 
-  it('is rejected with every problem in one message', () => {
-    const invalid = { name: '', categoryId: 2n ** 63n, status: 'lost' } as unknown as PetDraft;
-    expect(() => newPet(invalid)).toThrow(
-      expect.objectContaining({
-        kind: 'invalid-pet',
-        message: `name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`,
-      }),
-    );
-  });
+it('a draft that breaks the rules is rejected with every problem in one message', () => {
+  const invalid = { name: '', categoryId: 2n ** 63n, status: 'lost' } as unknown as PetDraft;
+  expect(() => newPet(invalid)).toThrow(
+    expect.objectContaining({
+      kind: 'invalid-pet',
+      message: `name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`,
+    }),
+  );
 });
 
-describe('the fields of a stored record', () => {
-  const NAME = 'name must be a string';
-  const CATEGORY = 'categoryId must be a signed 64-bit integer';
+const NAME = 'name must be a string';
+const INT64 = `categoryId ${CATEGORY}`;
 
-  it.each([
-    ['numbers', { name: 7, categoryId: 7 }, [NAME, CATEGORY]],
-    ['missing', {}, [NAME, CATEGORY]],
-    ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, CATEGORY]],
-    ['digits', { name: '7', categoryId: '7' }, [CATEGORY]],
-    ['as they should be', draft, []],
-  ])('may be of any type, and are checked: %s', (_what, fields, problems) => {
-    expect(petProblems({ status: 'sold', ...fields })).toStrictEqual(problems);
-  });
+it.each([
+  ['numbers', { name: 7, categoryId: 7 }, [NAME, INT64]],
+  ['missing', {}, [NAME, INT64]],
+  ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, INT64]],
+  ['digits', { name: '7', categoryId: '7' }, [INT64]],
+  ['as they should be', draft, []],
+])('the fields of a stored record may be of any type, and are checked: %s', (_what, fields, problems) => {
+  expect(petProblems({ status: 'sold', ...fields })).toStrictEqual(problems);
 });
 
-describe('a stored pet', () => {
-  it('is the new pet with its id, and is frozen', () => {
-    const pet = petWithId(MAX_PET_ID, newPet(draft));
-    expect(pet).toStrictEqual({ id: 9007199254740991n, ...draft });
-    expect(Object.isFrozen(pet)).toBe(true);
-  });
-
-  it('ignores any other field of its record', () => {
-    const document = { ...newPet(draft), op: 'a token', id: 2n };
-    expect(petWithId(1n, document)).toStrictEqual({ id: 1n, ...draft });
-  });
+it('a stored pet is the new pet with its id, and is frozen', () => {
+  const pet = petWithId(MAX_PET_ID, newPet(draft));
+  expect(pet).toStrictEqual({ id: 9007199254740991n, ...draft });
+  expect(Object.isFrozen(pet)).toBe(true);
 });
 
-describe('the ids', () => {
-  it.each([
-    [0n, MAX_PET_ID, undefined],
-    [MAX_PET_ID - 10n ** 12n, 10n ** 12n, undefined],
-    [MAX_PET_ID - 10n ** 12n + 1n, 10n ** 12n - 1n, 'fewer than 1000000000000 ids are left for new pets'],
-    [MAX_PET_ID, 0n, 'fewer than 1000000000000 ids are left for new pets'],
-    [MAX_PET_ID + 1n, 0n, 'fewer than 1000000000000 ids are left for new pets'],
-  ])('after %d: %d are left', (lastId, left, warning) => {
-    expect([petIdsLeft(lastId), petIdsWarning(lastId)]).toStrictEqual([left, warning]);
-  });
+it('a stored pet ignores any other field of its record', () => {
+  const document = { ...newPet(draft), op: 'a token', id: 2n };
+  expect(petWithId(1n, document)).toStrictEqual({ id: 1n, ...draft });
+});
 
-  it('that pets bring along leave 10^15 for new pets', () => {
-    const problem =
-      'the id 8007199254740992 is greater than 8007199254740991, which would leave too few ids for new pets';
-    expect([8007199254740991n, 8007199254740992n].map(importedIdProblem)).toStrictEqual([undefined, problem]);
-  });
+it.each([
+  [0n, MAX_PET_ID, undefined],
+  [MAX_PET_ID - 10n ** 12n, 10n ** 12n, undefined],
+  [MAX_PET_ID - 10n ** 12n + 1n, 10n ** 12n - 1n, 'fewer than 1000000000000 ids are left for new pets'],
+  [MAX_PET_ID, 0n, 'fewer than 1000000000000 ids are left for new pets'],
+  [MAX_PET_ID + 1n, 0n, 'fewer than 1000000000000 ids are left for new pets'],
+])('the ids after %d: %d are left', (lastId, left, warning) => {
+  expect([petIdsLeft(lastId), petIdsWarning(lastId)]).toStrictEqual([left, warning]);
+});
+
+it('the ids that pets bring along leave 10^15 for new pets', () => {
+  const problem =
+    'the id 8007199254740992 is greater than 8007199254740991, which would leave too few ids for new pets';
+  expect([8007199254740991n, 8007199254740992n].map(importedIdProblem)).toStrictEqual([undefined, problem]);
 });
 
 it('an int64 has the range of a signed 64-bit integer', () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { createServer } from 'node:net';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
+import { onLoopback } from './on-loopback.ts';
 import { RawConnection } from './raw-connection.ts';
 
 export const KEY = 'a-key-of-the-tests';
@@ -83,11 +83,8 @@ export async function stalledCreate(
 /** A server on loopback that accepts connections and sends nothing. It stops when the running test ends. */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
   // A client may reset its connection.
-  const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { port: String(port), asked: once(server, 'connection') };
+  const server = createServer((socket) => socket.on('error', () => {}));
+  return { port: String(await onLoopback(server)), asked: once(server, 'connection') };
 }
 
 /** The answer to {@link stalledCreate} in an empty catalogue. */

@@ -28,7 +28,7 @@ export async function failPoint(
 export function separateMongo() {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
-    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
+    mongo = await startMongo({});
   });
   afterAll(() => mongo?.stop());
   // Its databases are dropped before the server stops.

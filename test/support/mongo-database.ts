@@ -8,11 +8,14 @@ import {
   type MongoClientOptions,
   type UUID,
 } from 'mongodb';
-import { afterAll, onTestFinished } from 'vitest';
+import { afterAll, expect, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
-import { connect } from '../../src/adapters/mongodb/connection/connect.ts';
+import { connect, type Reports } from '../../src/adapters/mongodb/connection/connect.ts';
+import { MongoInspector } from '../../src/adapters/mongodb/inspector.ts';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
+import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import type { TestMongo } from './mongodb.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
@@ -81,6 +84,27 @@ export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatab
 
 async function empty({ db }: TestDatabase): Promise<void> {
   await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
+}
+
+/** The storage of a service, closed when the test is finished. */
+export async function openService(url: string, reports: Reports = {}) {
+  const storage = await openMongoStorage(url, { autoMigrate: false, ...reports });
+  onTestFinished(storage.close);
+  return storage;
+}
+
+/** What an inspector finds in a database. */
+export async function findingsIn(url: string): Promise<readonly string[]> {
+  const { db, reads } = await openClient(url);
+  const found = await Array.fromAsync(new MongoInspector(db, reads).findings());
+  return found.map(({ about, problem }) => `${about}: ${problem}`);
+}
+
+/** The message of the {@link StorageSetupError} that this call rejects with. */
+export async function refusal(call: Promise<unknown>): Promise<string> {
+  const [outcome] = await Promise.allSettled([call]);
+  expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
+  return outcome.status === 'rejected' ? outcome.reason.message : '';
 }
 
 /** Takes an id, and reserves all up to another one. */

@@ -4,11 +4,9 @@ import { NoMongo, start } from './mongodb.ts';
 /** Starts the MongoDB server that all test files share, and provides it to `sharedMongo()`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   try {
-    const { stop, ...mongo } = await start();
-    for (const reason of mongo.passedOver) console.log(`MongoDB for the tests: not a ${reason}`);
-    console.log(
-      `MongoDB for the tests: ${mongo.kind}, ${mongo.testCommands ? 'with' : 'without'} fail points`,
-    );
+    const { stop, passedOver, ...mongo } = await start();
+    for (const reason of passedOver) console.log(`MongoDB for the tests: not a ${reason}`);
+    console.log(`MongoDB for the tests: ${mongo.kind}`);
     project.provide('mongodb', mongo);
     return stop;
   } catch (error) {

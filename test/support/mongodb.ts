@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Document, MongoClient, MongoServerError } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import { startMongodProcess } from './mongod-process.ts';
 import { watchCommands } from './watch-commands.ts';
 
@@ -10,7 +10,7 @@ watchCommands();
 /**
  * Every test gets its MongoDB server here. In this order:
  *
- * 1. the server at `TEST_MONGODB_URI`;
+ * 1. the server at `TEST_MONGODB_URI`, unless the test needs one of its own;
  * 2. a testcontainer if a Docker engine answers: image `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
@@ -20,15 +20,15 @@ export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
   readonly url: (database: string) => string;
   readonly kind: 'uri' | 'container' | 'process';
-  /** Whether the server has fail points (`enableTestCommands`). */
-  readonly testCommands: boolean;
 };
 
 /** The part that vitest can provide to the test files: it is serializable. */
-export type SharedMongo = Omit<TestMongo, 'url'> & {
-  readonly serverUrl: string;
-  /** Why the options before this one failed. */
+type SharedMongo = Pick<TestMongo, 'kind'> & { readonly serverUrl: string };
+
+type StartedMongo = SharedMongo & {
+  /** Why the ways before this one failed. */
   readonly passedOver: readonly string[];
+  readonly stop: () => Promise<void>;
 };
 
 declare module 'vitest' {
@@ -37,15 +37,13 @@ declare module 'vitest' {
   }
 }
 
-export type MongoOptions = {
-  /** Requires a new server: `TEST_MONGODB_URI` is ignored. */
+type MongoOptions = {
   setParameters?: Record<string, string | number>;
   /** Starts a replica set of one member. Default: `true`. */
   replicaSet?: boolean;
 };
 
 const PORT = 27017;
-const UNAUTHORIZED = 13;
 
 /** No MongoDB server is available. The message says why, and what to install. */
 export class NoMongo extends Error {
@@ -65,67 +63,46 @@ export class NoMongo extends Error {
 export async function sharedMongo(): Promise<TestMongo | undefined> {
   const { inject } = await import('vitest');
   const shared = inject('mongodb');
-  if (shared === undefined) return undefined;
-  const { serverUrl, kind, testCommands } = shared;
-  return { url: (database) => withDatabase(serverUrl, database), kind, testCommands };
+  return shared && { url: (database) => withDatabase(shared.serverUrl, database), kind: shared.kind };
 }
 
 /**
- * Starts a separate server. The caller stops it. It does not outlive this process.
+ * Starts a server. The caller stops it. It does not outlive this process.
  *
+ * @param options of a server that nothing else uses: `TEST_MONGODB_URI` does not count
  * @throws {NoMongo} if none is available
  */
-export async function startMongo(
-  options: MongoOptions = {},
-): Promise<TestMongo & { stop: () => Promise<void> }> {
-  const { serverUrl, kind, testCommands, stop } = await start(options);
-  return { url: (database) => withDatabase(serverUrl, database), kind, testCommands, stop };
+export async function startMongo(options?: MongoOptions): Promise<TestMongo & { stop: () => Promise<void> }> {
+  const { serverUrl, kind, stop } = await start(options);
+  return { url: (database) => withDatabase(serverUrl, database), kind, stop };
 }
+
+const WAYS = { container: startContainer, process: startProcess } as const;
 
 /** Like {@link startMongo}, with a serializable result. */
-export async function start(
-  options: MongoOptions = {},
-): Promise<SharedMongo & { stop: () => Promise<void> }> {
+export async function start(options?: MongoOptions): Promise<StartedMongo> {
   const wanted = process.env['TEST_MONGODB'] || undefined;
-  const uri = process.env['TEST_MONGODB_URI'] || undefined;
-  if (!isWay(wanted))
+  const serverUrl = process.env['TEST_MONGODB_URI'] || undefined;
+  if (options === undefined && wanted === undefined && serverUrl !== undefined)
+    return { serverUrl, kind: 'uri', passedOver: [], stop: async () => {} };
+  if (wanted !== undefined && !Object.hasOwn(WAYS, wanted))
     throw new Error(`TEST_MONGODB is ${wanted}; it must be container or process, or not set`);
-  if (wanted === undefined && uri !== undefined && options.setParameters === undefined) {
-    return {
-      serverUrl: uri,
-      kind: 'uri',
-      testCommands: await hasTestCommands(uri),
-      passedOver: [],
-      stop: async () => {},
-    };
-  }
-
-  const reasons: string[] = [];
-  const ways = { container: startContainer, process: startProcess };
-  for (const kind of wanted === undefined ? (['container', 'process'] as const) : [wanted]) {
+  const passedOver: string[] = [];
+  for (const kind of ['container', 'process'] as const) {
+    if (kind !== (wanted ?? kind)) continue;
     try {
-      return {
-        ...(await ready(await ways[kind](mongodArguments(options)), kind, options)),
-        passedOver: reasons,
-      };
+      const started = await WAYS[kind](mongodArguments(options));
+      return { ...(await ready(started, kind, options)), kind, passedOver };
     } catch (error) {
-      reasons.push(`${kind}: ${messageOf(error)}`);
+      passedOver.push(`${kind}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  throw new NoMongo(reasons);
-}
-
-function isWay(wanted: string | undefined): wanted is 'container' | 'process' | undefined {
-  return wanted === undefined || wanted === 'container' || wanted === 'process';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  throw new NoMongo(passedOver);
 }
 
 type Started = { host: string; port: number; stop: () => Promise<void> };
 
-function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions): string[] {
+function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions = {}): string[] {
   const parameters = { enableTestCommands: 1, ...setParameters };
   return [
     ...(replicaSet ? ['--replSet', 'test'] : []),
@@ -162,14 +139,14 @@ async function startContainer(args: string[]): Promise<Started> {
 
 async function ready(
   { host, port, stop }: Started,
-  kind: 'container' | 'process',
-  { replicaSet = true }: MongoOptions,
-): Promise<Omit<SharedMongo, 'passedOver'> & { stop: () => Promise<void> }> {
+  kind: keyof typeof WAYS,
+  { replicaSet = true }: MongoOptions = {},
+): Promise<Pick<StartedMongo, 'serverUrl' | 'stop'>> {
   const serverUrl = `mongodb://${host}:${port}/?directConnection=true`;
   try {
     // Inside a container, the member listens on the unmapped port.
     if (replicaSet) await initiate(serverUrl, `127.0.0.1:${kind === 'container' ? PORT : port}`);
-    return { serverUrl, kind, testCommands: await hasTestCommands(serverUrl), stop };
+    return { serverUrl, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -178,42 +155,20 @@ async function ready(
 
 /** Initiates a replica set of one member and waits until it accepts writes. */
 async function initiate(serverUrl: string, member: string): Promise<void> {
-  await withAdmin(serverUrl, async (admin) => {
-    await admin.command({
-      replSetInitiate: {
-        _id: 'test',
-        members: [{ _id: 0, host: member }],
-        // The default is ten seconds.
-        settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
-      },
-    });
-    const deadline = Date.now() + 120_000;
-    while (!(await admin.command({ hello: 1 }))['isWritablePrimary']) {
-      if (Date.now() > deadline) throw new Error('the replica set has no primary after 120 s');
-      await sleep(20);
-    }
+  await using client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 120_000 });
+  const admin = client.db('admin');
+  await admin.command({
+    replSetInitiate: {
+      _id: 'test',
+      members: [{ _id: 0, host: member }],
+      // The default is ten seconds.
+      settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
+    },
   });
-}
-
-async function hasTestCommands(serverUrl: string): Promise<boolean> {
-  const parameters: Document = await withAdmin(serverUrl, (admin) =>
-    admin.command({ getParameter: '*' }).catch((error: unknown) => {
-      // A user without this privilege cannot set fail points either.
-      if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return {};
-      throw error;
-    }),
-  );
-  return Boolean(parameters['enableTestCommands']);
-}
-
-type Admin = ReturnType<ReturnType<MongoClient['db']>['admin']>;
-
-async function withAdmin<T>(serverUrl: string, use: (admin: Admin) => Promise<T>): Promise<T> {
-  const client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 120_000 });
-  try {
-    return await use(client.db('admin').admin());
-  } finally {
-    await client.close();
+  const deadline = Date.now() + 120_000;
+  while (!(await admin.command({ hello: 1 }))['isWritablePrimary']) {
+    if (Date.now() > deadline) throw new Error('the replica set has no primary after 120 s');
+    await sleep(20);
   }
 }
 

@@ -24,10 +24,11 @@ export const others = Object.entries(VALUES).map(
   ([field, [, other]]): readonly [field: string, pet: NewPet] => [field, aPet({ [field]: other })],
 );
 
-/** Changes whatever is not frozen in a pet, lists included. */
+/** Changes whatever is not frozen in a pet or a key, lists and instants included. */
 export function tamper(value: object): void {
   for (const [field, old] of Object.entries(value)) {
-    if (typeof old === 'object' && old !== null) tamper(old);
+    if (old instanceof Date) old.setTime(0);
+    else if (typeof old === 'object' && old !== null) tamper(old);
     else Reflect.set(value, field, typeof old === 'bigint' ? 99n : 'changed');
   }
 }

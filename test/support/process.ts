@@ -55,6 +55,13 @@ export class Program {
     return withoutProgress(this.#printed.stderr);
   }
 
+  /** Waits for its end, which must be a success. Resolves with its standard output. */
+  async succeeded(): Promise<string> {
+    const { code, signal } = await this.ended;
+    if (code !== 0) throw new Error(`ended with ${code ?? signal}:\n${this.stderr}`);
+    return this.stdout;
+  }
+
   /** The log lines so far. */
   get log(): Record<string, unknown>[] {
     return this.stdout

@@ -1,67 +1,63 @@
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createFile } from '../../../src/adapters/files/durable-files.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
-describe('a new file', () => {
-  it.each([
-    ['a service', async (file: string) => void (await openService(file)), ['-shm', '-wal', '.lock']],
-    [
-      'the command line',
-      async (file: string) => void (await closedAfterTest(openSqliteKeys(file))),
-      ['-shm', '-wal'],
-    ],
-  ])('is readable by its user only, like all files beside it: %s', async (_, open, beside) => {
-    const directory = join(dirname(await newFile()), 'data', 'deep');
-    await open(join(directory, 'petstore.db'));
+it.each([
+  ['a service', async (file: string) => void (await openService(file)), ['-shm', '-wal', '.lock']],
+  [
+    'the command line',
+    async (file: string) => void (await closedAfterTest(openSqliteKeys(file))),
+    ['-shm', '-wal'],
+  ],
+])('a new file is readable by its user only, like all files beside it: %s', async (_, open, beside) => {
+  const directory = join(dirname(await newFile()), 'data', 'deep');
+  await open(join(directory, 'petstore.db'));
 
-    const files = ['', ...beside].map((end) => [`petstore.db${end}`, 0o600]);
-    expect(await modes(directory)).toStrictEqual(Object.fromEntries(files));
-    expect([await mode(directory), await mode(dirname(directory))]).toStrictEqual([0o700, 0o700]);
-  });
-
-  it('is created at the end of a dangling symbolic link', async () => {
-    const file = await newFile();
-    const link = `${file}-link`;
-    await symlink(file, link);
-
-    await createFile(link);
-
-    expect(await mode(file)).toBe(0o600);
-  });
-
-  it('is refused where no directory can be created', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('only Linux has /proc');
-    await expect(createFile('/proc/nothing/deep/pets.db')).rejects.toThrow('ENOENT');
-  });
-
-  it('is not created below a dangling symbolic link', async () => {
-    const file = await newFile();
-    const link = join(dirname(file), 'link');
-    await symlink(join(dirname(file), 'nothing'), link);
-
-    await expect(createFile(join(link, 'petstore.db'))).rejects.toThrow('EEXIST');
-  });
+  const files = ['', ...beside].map((end) => [`petstore.db${end}`, 0o600]);
+  expect(await modes(directory)).toStrictEqual(Object.fromEntries(files));
+  expect([await mode(directory), await mode(dirname(directory))]).toStrictEqual([0o700, 0o700]);
 });
 
-describe('an existing file', () => {
-  it('keeps its permissions and its directory, and passes its own on to the WAL', async () => {
-    const directory = join(dirname(await newFile()), 'data');
-    await mkdir(directory);
-    await chmod(directory, 0o755);
-    const file = join(directory, 'petstore.db');
-    await writeFile(file, '');
-    await chmod(file, 0o640);
+it('a new file is created at the end of a dangling symbolic link', async () => {
+  const file = await newFile();
+  const link = `${file}-link`;
+  await symlink(file, link);
 
-    const { pets } = await openService(file);
-    await pets.insert(aPet());
+  await createFile(link);
 
-    expect(await mode(directory)).toBe(0o755);
-    expect(await modes(directory)).toMatchObject({ 'petstore.db': 0o640, 'petstore.db-wal': 0o640 });
-  });
+  expect(await mode(file)).toBe(0o600);
+});
+
+it('a new file is refused where no directory can be created', async ({ skip }) => {
+  if (process.platform !== 'linux') skip('only Linux has /proc');
+  await expect(createFile('/proc/nothing/deep/pets.db')).rejects.toThrow('ENOENT');
+});
+
+it('a new file is not created below a dangling symbolic link', async () => {
+  const file = await newFile();
+  const link = join(dirname(file), 'link');
+  await symlink(join(dirname(file), 'nothing'), link);
+
+  await expect(createFile(join(link, 'petstore.db'))).rejects.toThrow('EEXIST');
+});
+
+it('an existing file keeps its permissions and its directory, and passes its own on to the WAL', async () => {
+  const directory = join(dirname(await newFile()), 'data');
+  await mkdir(directory);
+  await chmod(directory, 0o755);
+  const file = join(directory, 'petstore.db');
+  await writeFile(file, '');
+  await chmod(file, 0o640);
+
+  const { pets } = await openService(file);
+  await pets.insert(aPet());
+
+  expect(await mode(directory)).toBe(0o755);
+  expect(await modes(directory)).toMatchObject({ 'petstore.db': 0o640, 'petstore.db-wal': 0o640 });
 });
 
 async function modes(directory: string): Promise<Record<string, number>> {

@@ -1,6 +1,6 @@
 import { link, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { writeWholeFile } from '../../../src/adapters/files/durable-files.ts';
 import { refuseDatabaseFile } from '../../../src/adapters/files/database-files.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
@@ -47,15 +47,16 @@ async function expectRefused(path: string): Promise<void> {
   );
 }
 
-describe('no command writes over a file of the storage that it reads', () => {
-  it.each(SUFFIXES)('FILE%s', async (suffix) => {
-    await expectRefused(file + suffix);
-    const service = await openService(file);
-    await expectRefused(file + suffix);
-    expect(await service.archive.read(0n, 10)).toStrictEqual(PETS);
-  });
+it.each(SUFFIXES)('no command writes over a file of the storage that it reads: FILE%s', async (suffix) => {
+  await expectRefused(file + suffix);
+  const service = await openService(file);
+  await expectRefused(file + suffix);
+  expect(await service.archive.read(0n, 10)).toStrictEqual(PETS);
+});
 
-  it.each(['', '-wal'])('FILE%s by other names', async (suffix) => {
+it.each(['', '-wal'])(
+  'no command writes over a file of the storage that it reads: FILE%s by other names',
+  async (suffix) => {
     const directory = dirname(file);
     const other = join(directory, 'pets.ndjson.gz');
     const linked = join(await testDirectory(), 'linked');
@@ -69,40 +70,41 @@ describe('no command writes over a file of the storage that it reads', () => {
     expect(() => refuseDatabaseFile(other)).toThrow(
       `${other} belongs to a SQLite database; choose another FILE`,
     );
-  });
+  },
+);
 
-  it('FILE while only its write-ahead log is there', async () => {
-    const service = await openService(file);
-    await unlink(file);
-    expect(() => refuseDatabaseFile(file)).toThrow(`${file} belongs to a SQLite database`);
-    await service.close();
-  });
-
-  it.each([
-    ['SQLite format 3\0', 'a database'],
-    ['377f0682', 'a write-ahead log'],
-    ['377f0683', 'a write-ahead log of the other byte order'],
-    ['d9d505f920a163d7', 'a rollback journal'],
-  ])('nor a file that begins with %j: %s', async (magic) => {
-    const path = join(dirname(file), 'pets.ndjson.zst');
-    const encoding = /^[0-9a-f]+$/.test(magic) ? 'hex' : 'latin1';
-    await writeFile(path, Buffer.concat([Buffer.from(magic, encoding), Buffer.alloc(100)]));
-    await expectRefused(path);
-  });
-
-  it('nor a file that becomes a database meanwhile', async () => {
-    const path = join(dirname(file), 'pets.ndjson');
-    const write = async () => writeFile(path, 'SQLite format 3\0');
-    await expect(writeWholeFile(path, { check: refuseDatabaseFile, write })).rejects.toThrow(
-      `${path} belongs to a SQLite database; choose another FILE`,
-    );
-    expect(await readFile(path, 'utf8')).toBe('SQLite format 3\0');
-    expect(await readdir(dirname(path))).not.toContain('pets.ndjson.partial');
-  });
+it('no command writes over a file of the storage that it reads: FILE while only its log is there', async () => {
+  const service = await openService(file);
+  await unlink(file);
+  expect(() => refuseDatabaseFile(file)).toThrow(`${file} belongs to a SQLite database`);
+  await service.close();
 });
 
-describe('no storage is opened under the name of a file beside a database', () => {
-  it.each(SUFFIXES.slice(1))('FILE%s', async (suffix) => {
+it.each([
+  ['SQLite format 3\0', 'a database'],
+  ['377f0682', 'a write-ahead log'],
+  ['377f0683', 'a write-ahead log of the other byte order'],
+  ['d9d505f920a163d7', 'a rollback journal'],
+])('no command writes over a file that begins with %j: %s', async (magic) => {
+  const path = join(dirname(file), 'pets.ndjson.zst');
+  const encoding = /^[0-9a-f]+$/.test(magic) ? 'hex' : 'latin1';
+  await writeFile(path, Buffer.concat([Buffer.from(magic, encoding), Buffer.alloc(100)]));
+  await expectRefused(path);
+});
+
+it('no command writes over a file that becomes a database meanwhile', async () => {
+  const path = join(dirname(file), 'pets.ndjson');
+  const write = async () => writeFile(path, 'SQLite format 3\0');
+  await expect(writeWholeFile(path, { check: refuseDatabaseFile, write })).rejects.toThrow(
+    `${path} belongs to a SQLite database; choose another FILE`,
+  );
+  expect(await readFile(path, 'utf8')).toBe('SQLite format 3\0');
+  expect(await readdir(dirname(path))).not.toContain('pets.ndjson.partial');
+});
+
+it.each(SUFFIXES.slice(1))(
+  'no storage is opened under the name of a file beside a database: FILE%s',
+  async (suffix) => {
     const before = await everything();
     const linked = join(dirname(file), 'link.db');
     await symlink(`petstore.db${suffix}`, linked);
@@ -117,5 +119,5 @@ describe('no storage is opened under the name of a file beside a database', () =
     }
     await unlink(linked);
     expect((await everything()).filter(([name]) => !name.endsWith('-shm'))).toStrictEqual(before);
-  });
-});
+  },
+);

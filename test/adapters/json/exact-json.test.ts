@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseJson, petJson } from '../../../src/adapters/json/exact-json.ts';
 import { INT64_MAX, MAX_PET_ID, petWithId } from '../../../src/domain/pet.ts';
 import { aPet } from '../../support/pets.ts';
@@ -14,22 +14,20 @@ test.each<readonly [string, bigint | number]>([
   expect(parseJson(text)).toBe(value);
 });
 
-describe('flat text without a number that a double could change is parsed in another way, with the same result', () => {
-  test('__proto__ is a field like any other', () => {
-    const value = parseJson('{"__proto__":1}') as object;
-    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-    expect(Object.entries(value)).toStrictEqual([['__proto__', 1n]]);
-  });
-
-  test('unless a number has 16 digits, a fraction or an exponent', () => {
-    expect(parseJson('[9007199254740993,1]')).toStrictEqual([9007199254740993n, 1n]);
-    expect(parseJson('[1.5,1]')).toStrictEqual([1.5, 1n]);
-    expect(parseJson('[1,1e3]')).toStrictEqual([1n, 1000n]);
-    expect(parseJson('[1E-1,1]')).toStrictEqual([0.1, 1n]);
-  });
+test('__proto__ is a field like any other in flat text, which is parsed in another way', () => {
+  const value = parseJson('{"__proto__":1}') as object;
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  expect(Object.entries(value)).toStrictEqual([['__proto__', 1n]]);
 });
 
-test('of a repeated key, the last value', () => {
+test('flat text has exact numbers, those of 16 digits, with a fraction or an exponent included', () => {
+  expect(parseJson('[9007199254740993,1]')).toStrictEqual([9007199254740993n, 1n]);
+  expect(parseJson('[1.5,1]')).toStrictEqual([1.5, 1n]);
+  expect(parseJson('[1,1e3]')).toStrictEqual([1n, 1000n]);
+  expect(parseJson('[1E-1,1]')).toStrictEqual([0.1, 1n]);
+});
+
+test('of a repeated key, the last value counts', () => {
   expect(parseJson('{"a":1,"a":2}')).toStrictEqual({ a: 2n });
   expect(parseJson('{"a":[1,2],"a":3}')).toStrictEqual({ a: 3n });
   expect(parseJson('{"a":3,"a":{"b":9007199254740993}}')).toStrictEqual({ a: { b: 9007199254740993n } });
@@ -62,7 +60,7 @@ test('what looks like a key inside of a string stays as it is', () => {
   });
 });
 
-test('deep nesting', () => {
+test('deep nesting is refused', () => {
   expect(() => parseJson('['.repeat(1e5) + ']'.repeat(1e5))).toThrow(RangeError);
 });
 

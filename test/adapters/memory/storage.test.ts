@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -6,26 +6,24 @@ import { aPet } from '../../support/pets.ts';
 
 const SERVICE = { for: 'service', log: silentLog, autoMigrate: false } as const;
 
-describe('the storage in memory', () => {
-  it('is named by one URL, and outlives no process', () => {
-    expect(memoryStorage.urlForm).toBe('memory:');
-    expect(memoryStorage.persistent).toBe(false);
-    expect(memoryStorage.isUrl('memory:')).toBe(true);
-    for (const url of ['', 'memory', 'memory:x', 'sqlite:x']) {
-      expect(memoryStorage.isUrl(url)).toBe(false);
-    }
-  });
+it('the storage in memory is named by one URL, and outlives no process', () => {
+  expect(memoryStorage.urlForm).toBe('memory:');
+  expect(memoryStorage.persistent).toBe(false);
+  expect(memoryStorage.isUrl('memory:')).toBe(true);
+  for (const url of ['', 'memory', 'memory:x', 'sqlite:x']) {
+    expect(memoryStorage.isUrl(url)).toBe(false);
+  }
+});
 
-  it('is empty, always ready, and another one each time it is opened', async () => {
-    const first = await memoryStorage.open('memory:', SERVICE);
-    await first.pets.insert(aPet());
-    await first.keys.insert(aKey());
-    expect(await first.probe.check()).toStrictEqual({ lastId: 1n });
-    await first.close();
+it('the storage in memory is empty, always ready, and another one each time it is opened', async () => {
+  const first = await memoryStorage.open('memory:', SERVICE);
+  await first.pets.insert(aPet());
+  await first.keys.insert(aKey());
+  expect(await first.probe.check()).toStrictEqual({ lastId: 1n });
+  await first.close();
 
-    const second = await memoryStorage.open('memory:', SERVICE);
-    expect(await second.pets.list({ limit: 1 })).toStrictEqual([]);
-    expect(await second.keys.list()).toStrictEqual([]);
-    expect(second.limiter).toBeUndefined();
-  });
+  const second = await memoryStorage.open('memory:', SERVICE);
+  expect(await second.pets.list({ limit: 1 })).toStrictEqual([]);
+  expect(await second.keys.list()).toStrictEqual([]);
+  expect(second.limiter).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
@@ -19,94 +19,84 @@ const AWAY = new StorageUnavailable('away');
 const COUNT = 'petstore_storage_operation_duration_seconds_count';
 
 // Pets are measured in the same way: main/service/metrics.test.ts has their names.
-describe('a measured repository', () => {
-  it('answers as the other one does, and counts each operation under its name', async () => {
-    const metrics = createMetrics(API, BUILD);
-    const other = new InMemoryApiKeyRepository();
-    const { keys } = metrics.storage(await aStorage({ keys: other }));
-    const key = aKey();
-    const at = key.createdAt;
-    await keys.insert(key);
-    await keys.recordUse(new Map([[key.id, at]]));
-    expect(await keys.findById(key.id)).toStrictEqual({ ...key, lastUsedAt: at });
-    expect(await keys.list()).toStrictEqual(await other.list());
-    expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
-    expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
-    const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
-    expect(nonZero(seriesOf(await metrics.text()), COUNT)).toStrictEqual(
-      Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1])),
-    );
-  });
+it('a measured repository answers as the other one does, and counts each operation under its name', async () => {
+  const metrics = createMetrics(API, BUILD);
+  const other = new InMemoryApiKeyRepository();
+  const { keys } = metrics.storage(await aStorage({ keys: other }));
+  const key = aKey();
+  const at = key.createdAt;
+  await keys.insert(key);
+  await keys.recordUse(new Map([[key.id, at]]));
+  expect(await keys.findById(key.id)).toStrictEqual({ ...key, lastUsedAt: at });
+  expect(await keys.list()).toStrictEqual(await other.list());
+  expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
+  expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
+  const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
+  expect(nonZero(seriesOf(await metrics.text()), COUNT)).toStrictEqual(
+    Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1])),
+  );
 });
 
-describe('a measured rate limiter', () => {
-  it('counts its decisions', async () => {
-    const metrics = createMetrics(API, BUILD);
-    const memory = new InMemoryRateLimiter();
-    const take: RateLimiter['take'] = (keyId, limit) =>
-      keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit);
-    const { limiter } = metrics.storage(await aStorage({ limiter: { take } }));
-    for (const remaining of [1, 0, 0, 0, 0]) {
-      expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
-    }
-    await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(AWAY);
-    const values = seriesOf(await metrics.text());
-    expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
-      'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
-      'petstore_rate_limit_decisions_total{decision="limited"}': 3,
-      'petstore_rate_limit_decisions_total{decision="failed"}': 1,
-    });
-    expect(values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}')).toBe(
-      1,
-    );
-  });
-});
-
-describe('a measured probe', () => {
-  /** A measured probe, and the text of a scrape that asks it. */
-  async function scrape(check: StorageProbe['check']) {
-    const registry = new Registry();
-    const probe = exposeState({ check }, registry);
-    return { probe, registry, text: await registry.metrics() };
+it('a measured rate limiter counts its decisions', async () => {
+  const metrics = createMetrics(API, BUILD);
+  const memory = new InMemoryRateLimiter();
+  const take: RateLimiter['take'] = (keyId, limit) =>
+    keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit);
+  const { limiter } = metrics.storage(await aStorage({ limiter: { take } }));
+  for (const remaining of [1, 0, 0, 0, 0]) {
+    expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
   }
-
-  it.each<[string, StorageProbe['check'], number]>([
-    ['ready', async () => ({ lastId: 0n }), 1],
-    ['not ready', () => Promise.reject(AWAY), 0],
-    ['silent', () => new Promise(() => {}), 0],
-  ])('says at each scrape that the storage is %s', async (_, check, ready) => {
-    const { text } = await scrape(check);
-    expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);
+  await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(AWAY);
+  const values = seriesOf(await metrics.text());
+  expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
+    'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
+    'petstore_rate_limit_decisions_total{decision="limited"}': 3,
+    'petstore_rate_limit_decisions_total{decision="failed"}': 1,
   });
-
-  it('says how many ids were left at the latest check', async () => {
-    const { probe, registry } = await scrape(async () => ({ lastId: MAX_PET_ID - 7n }));
-    expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
-    expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
-  });
-
-  it('does not take a bug for an outage', async () => {
-    await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
-  });
+  expect(values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}')).toBe(1);
 });
 
-describe('a measured verifier', () => {
-  it('counts what is accepted and what cannot be checked, and is told what is refused', async () => {
-    const metrics = createMetrics(API, BUILD);
-    const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
-    const verifier = metrics.tokens({
-      verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
-    });
-    for (let n = 0; n < 2; n++) {
-      expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
-    }
-    expect(await verifier.verify('nobody')).toBeUndefined();
-    await expect(verifier.verify('away')).rejects.toBe(AWAY);
-    metrics.onTokenRefused('revoked');
-    expect(nonZero(seriesOf(await metrics.text()), 'petstore_key_verifications_total')).toStrictEqual({
-      'petstore_key_verifications_total{outcome="accepted"}': 2,
-      'petstore_key_verifications_total{outcome="failed"}': 1,
-      'petstore_key_verifications_total{outcome="revoked"}': 1,
-    });
+/** A measured probe, and the text of a scrape that asks it. */
+async function scrape(check: StorageProbe['check']) {
+  const registry = new Registry();
+  const probe = exposeState({ check }, registry);
+  return { probe, registry, text: await registry.metrics() };
+}
+
+it.each<[string, StorageProbe['check'], number]>([
+  ['ready', async () => ({ lastId: 0n }), 1],
+  ['not ready', () => Promise.reject(AWAY), 0],
+  ['silent', () => new Promise(() => {}), 0],
+])('a measured probe says at each scrape that the storage is %s', async (_, check, ready) => {
+  const { text } = await scrape(check);
+  expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);
+});
+
+it('a measured probe says how many ids were left at the latest check', async () => {
+  const { probe, registry } = await scrape(async () => ({ lastId: MAX_PET_ID - 7n }));
+  expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
+  expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
+});
+
+it('a measured probe does not take a bug for an outage', async () => {
+  await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
+});
+
+it('a measured verifier counts what is accepted and what cannot be checked, and is told what is refused', async () => {
+  const metrics = createMetrics(API, BUILD);
+  const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+  const verifier = metrics.tokens({
+    verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
+  });
+  for (let n = 0; n < 2; n++) {
+    expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+  }
+  expect(await verifier.verify('nobody')).toBeUndefined();
+  await expect(verifier.verify('away')).rejects.toBe(AWAY);
+  metrics.onTokenRefused('revoked');
+  expect(nonZero(seriesOf(await metrics.text()), 'petstore_key_verifications_total')).toStrictEqual({
+    'petstore_key_verifications_total{outcome="accepted"}': 2,
+    'petstore_key_verifications_total{outcome="failed"}': 1,
+    'petstore_key_verifications_total{outcome="revoked"}': 1,
   });
 });

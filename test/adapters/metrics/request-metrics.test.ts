@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type AnsweredRequest, requestMetrics } from '../../../src/adapters/metrics/request-metrics.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
@@ -24,100 +24,96 @@ function measured() {
   return { requests, answer, series: async () => seriesOf(await registry.metrics()) };
 }
 
-describe('the requests', () => {
-  it('are counted by method, route and class of the status', async () => {
-    const { answer, series } = measured();
-    answer({});
-    answer({ status: 201 });
-    answer({ method: 'POST', status: 201 });
-    answer({ status: 404, route: '/v1/pets/:petId' });
-    answer({ status: 503, route: undefined });
-    answer({ status: undefined });
-    expect(nonZero(await series(), 'http_request_duration_seconds_count')).toStrictEqual({
-      'http_request_duration_seconds_count{method="GET",route="/v1/pets",status_class="2xx"}': 2,
-      'http_request_duration_seconds_count{method="POST",route="/v1/pets",status_class="2xx"}': 1,
-      'http_request_duration_seconds_count{method="GET",route="/v1/pets/:petId",status_class="4xx"}': 1,
-      'http_request_duration_seconds_count{method="GET",route="none",status_class="5xx"}': 1,
-      'http_request_duration_seconds_count{method="GET",route="/v1/pets",status_class="none"}': 1,
-    });
-  });
-
-  it('have their time in seconds', async () => {
-    const { answer, series } = measured();
-    for (const durationMs of [2, 250, 12_000]) answer({ durationMs });
-    const labels = 'method="GET",route="/v1/pets",status_class="2xx"';
-    const values = await series();
-    const at = (le: string) => values.get(`http_request_duration_seconds_bucket{le="${le}",${labels}}`);
-    expect(['0.001', '0.0025', '0.1', '0.25', '10', '+Inf'].map(at)).toStrictEqual([0, 1, 1, 2, 2, 3]);
-    expect(values.get(`http_request_duration_seconds_sum{${labels}}`)).toBeCloseTo(12.252);
-  });
-
-  it('are in flight until they are answered', async () => {
-    const { requests, series } = measured();
-    const inFlight = async () => (await series()).get('http_requests_in_flight');
-    requests.began();
-    requests.began();
-    expect(await inFlight()).toBe(2);
-    requests.answered({ ...LIST, status: undefined });
-    expect(await inFlight()).toBe(1);
-    requests.answered(LIST);
-    expect(await inFlight()).toBe(0);
-  });
-
-  it('are counted by status, those that the application never saw included', async () => {
-    const { requests, answer, series } = measured();
-    const counts = (ok: number, notFound: number) => ({
-      'http_responses_total{status="200"}': ok,
-      'http_responses_total{status="404"}': notFound,
-    });
-    const responses = async () =>
-      Object.fromEntries((await series()).entries().filter(([name]) => name.startsWith('http_responses')));
-    expect(await responses()).toStrictEqual(counts(0, 0));
-    answer({});
-    answer({ method: 'POST' });
-    answer({ status: undefined });
-    requests.answered({ ...LIST, status: 404, durationMs: undefined });
-    expect(await responses()).toStrictEqual(counts(2, 1));
-  });
-
-  it('are counted apart when the application never saw them', async () => {
-    const { requests, series } = measured();
-    const unparsed = { method: undefined, route: undefined, status: 400, durationMs: undefined };
-    for (let n = 0; n < 3; n++) requests.answered({ ...LIST, ...unparsed });
-    const values = await series();
-    expect(values.get('http_unparsed_requests_total')).toBe(3);
-    expect(values.get('http_requests_in_flight')).toBe(0);
-    expect(nonZero(values, 'http_request_duration_seconds')).toStrictEqual({});
-  });
-
-  it('have a label for each common method, and one for all others', async () => {
-    const { answer, series } = measured();
-    const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-    for (const method of common) answer({ method });
-    for (let n = 0; n < 10_000; n++) answer({ method: `M${n}` });
-    answer({ method: undefined });
-    const counts = Object.entries(nonZero(await series(), 'http_request_duration_seconds_count'));
-    expect(counts.map(([name, count]) => [/method="(\w+)"/.exec(name)?.[1], count])).toStrictEqual([
-      ...common.map((method) => [method, 1]),
-      ['OTHER', 10_001],
-    ]);
+it('the requests are counted by method, route and class of the status', async () => {
+  const { answer, series } = measured();
+  answer({});
+  answer({ status: 201 });
+  answer({ method: 'POST', status: 201 });
+  answer({ status: 404, route: '/v1/pets/:petId' });
+  answer({ status: 503, route: undefined });
+  answer({ status: undefined });
+  expect(nonZero(await series(), 'http_request_duration_seconds_count')).toStrictEqual({
+    'http_request_duration_seconds_count{method="GET",route="/v1/pets",status_class="2xx"}': 2,
+    'http_request_duration_seconds_count{method="POST",route="/v1/pets",status_class="2xx"}': 1,
+    'http_request_duration_seconds_count{method="GET",route="/v1/pets/:petId",status_class="4xx"}': 1,
+    'http_request_duration_seconds_count{method="GET",route="none",status_class="5xx"}': 1,
+    'http_request_duration_seconds_count{method="GET",route="/v1/pets",status_class="none"}': 1,
   });
 });
 
-describe('the calls of a deprecated operation', () => {
-  it('are counted by the id of the key, whatever their status', async () => {
-    const { answer, series } = measured();
-    answer({});
-    answer({ route: '/v1/pets/:petId' });
-    answer({ route: '/v1/pets/:petId', status: 404 });
-    answer({ route: '/v1/pets/:petId', keyId: 'ann' });
-    answer({ route: '/v1/pets/:petId', keyId: undefined });
-    const counts = {
-      'petstore_deprecated_calls_total{key_id="tom"}': 2,
-      'petstore_deprecated_calls_total{key_id="ann"}': 1,
-    };
-    expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
-    // A scrape only reads.
-    expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
+it('the requests have their time in seconds', async () => {
+  const { answer, series } = measured();
+  for (const durationMs of [2, 250, 12_000]) answer({ durationMs });
+  const labels = 'method="GET",route="/v1/pets",status_class="2xx"';
+  const values = await series();
+  const at = (le: string) => values.get(`http_request_duration_seconds_bucket{le="${le}",${labels}}`);
+  expect(['0.001', '0.0025', '0.1', '0.25', '10', '+Inf'].map(at)).toStrictEqual([0, 1, 1, 2, 2, 3]);
+  expect(values.get(`http_request_duration_seconds_sum{${labels}}`)).toBeCloseTo(12.252);
+});
+
+it('the requests are in flight until they are answered', async () => {
+  const { requests, series } = measured();
+  const inFlight = async () => (await series()).get('http_requests_in_flight');
+  requests.began();
+  requests.began();
+  expect(await inFlight()).toBe(2);
+  requests.answered({ ...LIST, status: undefined });
+  expect(await inFlight()).toBe(1);
+  requests.answered(LIST);
+  expect(await inFlight()).toBe(0);
+});
+
+it('the requests are counted by status, those that the application never saw included', async () => {
+  const { requests, answer, series } = measured();
+  const counts = (ok: number, notFound: number) => ({
+    'http_responses_total{status="200"}': ok,
+    'http_responses_total{status="404"}': notFound,
   });
+  const responses = async () =>
+    Object.fromEntries((await series()).entries().filter(([name]) => name.startsWith('http_responses')));
+  expect(await responses()).toStrictEqual(counts(0, 0));
+  answer({});
+  answer({ method: 'POST' });
+  answer({ status: undefined });
+  requests.answered({ ...LIST, status: 404, durationMs: undefined });
+  expect(await responses()).toStrictEqual(counts(2, 1));
+});
+
+it('the requests are counted apart when the application never saw them', async () => {
+  const { requests, series } = measured();
+  const unparsed = { method: undefined, route: undefined, status: 400, durationMs: undefined };
+  for (let n = 0; n < 3; n++) requests.answered({ ...LIST, ...unparsed });
+  const values = await series();
+  expect(values.get('http_unparsed_requests_total')).toBe(3);
+  expect(values.get('http_requests_in_flight')).toBe(0);
+  expect(nonZero(values, 'http_request_duration_seconds')).toStrictEqual({});
+});
+
+it('the requests have a label for each common method, and one for all others', async () => {
+  const { answer, series } = measured();
+  const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  for (const method of common) answer({ method });
+  for (let n = 0; n < 10_000; n++) answer({ method: `M${n}` });
+  answer({ method: undefined });
+  const counts = Object.entries(nonZero(await series(), 'http_request_duration_seconds_count'));
+  expect(counts.map(([name, count]) => [/method="(\w+)"/.exec(name)?.[1], count])).toStrictEqual([
+    ...common.map((method) => [method, 1]),
+    ['OTHER', 10_001],
+  ]);
+});
+
+it('the calls of a deprecated operation are counted by the id of the key, whatever their status', async () => {
+  const { answer, series } = measured();
+  answer({});
+  answer({ route: '/v1/pets/:petId' });
+  answer({ route: '/v1/pets/:petId', status: 404 });
+  answer({ route: '/v1/pets/:petId', keyId: 'ann' });
+  answer({ route: '/v1/pets/:petId', keyId: undefined });
+  const counts = {
+    'petstore_deprecated_calls_total{key_id="tom"}': 2,
+    'petstore_deprecated_calls_total{key_id="ann"}': 1,
+  };
+  expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
+  // A scrape only reads.
+  expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
 });

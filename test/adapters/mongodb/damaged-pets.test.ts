@@ -1,10 +1,9 @@
-import { Int32, Long, ObjectId } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { type Document, Int32, Long, ObjectId } from 'mongodb';
+import { describe, expect, it } from 'vitest';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
-import { databasePool } from '../../support/mongo-database.ts';
+import { databasePool, openService } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -16,26 +15,14 @@ const emptyDatabase = databasePool(() => mongo!);
 
 async function open() {
   const { url, pets: documents, db } = await emptyDatabase();
-  const storage = await openMongoStorage(url, { autoMigrate: false });
-  const { archive, close } = await openMongoArchive(url);
+  const { pets, archive, close } = await openService(url);
   return {
-    url,
-    documents,
-    collection: db.collection<{
-      _id: unknown;
-      name: string;
-      categoryId: unknown;
-      status: string;
-      idem?: object;
-    }>('pets'),
-    pets: storage.pets,
+    collection: db.collection<Document & { _id: unknown }>('pets'),
+    pets,
     archive,
+    close,
     async damage(id: bigint, update: object) {
       await documents.updateOne({ _id: id }, update, { bypassDocumentValidation: true });
-    },
-    async close() {
-      await storage.close();
-      await close();
     },
   };
 }
@@ -68,8 +55,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     ['zero', Long.ZERO],
     ['a long beyond the last id', Long.fromString('9007199254740992')],
   ])('is ignored: its _id is %s', async (_, _id) => {
-    const { pets, archive, collection, close } = await open();
-    onTestFinished(close);
+    const { pets, archive, collection } = await open();
     const stored = [];
     for (let n = 1; n <= 3; n++) stored.push(await pets.insert(aPet()));
     await collection.insertOne(
@@ -88,8 +74,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
   });
 
   it('blocks its _id for a pet', async () => {
-    const { pets, archive, collection, close } = await open();
-    onTestFinished(close);
+    const { pets, archive, collection } = await open();
     await collection.insertOne(
       { _id: new Int32(1), name: 'Tom', categoryId: 7n, status: 'available' },
       { bypassDocumentValidation: true },
@@ -100,8 +85,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
   });
 
   it('is not replayed, even if it has an idempotency key', async () => {
-    const { pets, collection, close } = await open();
-    onTestFinished(close);
+    const { pets, collection } = await open();
     const { key: k, fingerprint: fp } = idempotencyFor('a');
     await collection.insertOne(
       { _id: 'a', name: 'Tom', categoryId: 7n, status: 'available', idem: { k, fp } },

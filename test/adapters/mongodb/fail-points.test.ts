@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
-import { freshDatabase, openClient } from '../../support/mongo-database.ts';
+import { freshDatabase, openClient, openService } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const at = new Date(1_797_000_000_001);
@@ -83,7 +82,7 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
     const first = migrate(url);
     const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
     await db.client.db('admin').command(wait);
-    await expect(openMongoStorage(url, { autoMigrate: false })).rejects.toThrow(
+    await expect(openService(url)).rejects.toThrow(
       'the collection "pets" is still building the index "idem.k_1"',
     );
     const second = migrate(url);

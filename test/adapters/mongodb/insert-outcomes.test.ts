@@ -160,60 +160,56 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await idsIn(pets)).toStrictEqual(ids);
   });
 
-  describe('is rejected', () => {
-    it('alone, if only this one is invalid or breaks a unique index of the operator', async () => {
-      const { url, pets } = await freshDatabase(server());
-      const { repository } = await openRepository(url);
-      await pets.createIndex({ name: 1 }, { unique: true }, {});
+  it('is rejected alone, if only this one is invalid or breaks a unique index of the operator', async () => {
+    const { url, pets } = await freshDatabase(server());
+    const { repository } = await openRepository(url);
+    await pets.createIndex({ name: 1 }, { unique: true }, {});
 
-      const names = ['first', 'a', '', 'b', 'a', 'c'];
-      const outcomes = await Promise.allSettled(names.map((name) => repository.insert({ ...rex, name })));
+    const names = ['first', 'a', '', 'b', 'a', 'c'];
+    const outcomes = await Promise.allSettled(names.map((name) => repository.insert({ ...rex, name })));
 
-      expect(outcomes).toMatchObject([
-        { status: 'fulfilled', value: { id: 1n, name: 'first' } },
-        { status: 'fulfilled', value: { id: 2n, name: 'a' } },
-        { status: 'rejected', reason: refused('a validator of MongoDB') },
-        { status: 'fulfilled', value: { id: 3n, name: 'b' } },
-        { status: 'rejected', reason: refused('the unique index "name_1" of the collection "pets"') },
-        { status: 'fulfilled', value: { id: 4n, name: 'c' } },
-      ]);
-      expect(await idsIn(pets)).toStrictEqual([1n, 2n, 3n, 4n]);
-    });
-
-    it('at once and with the others, if the server rejects the command', async () => {
-      const { db, pets, repository, sent } = await opened();
-      await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
-
-      const outcomes = await Promise.allSettled(IDS.map(() => repository.insert(rex)));
-
-      const reason = new Error('MongoDB rejects a command: BadValue (2)');
-      expect(outcomes).toMatchObject(IDS.map(() => ({ status: 'rejected', reason })));
-      expect(sent('insert')).toBe(1);
-      expect(await pets.countDocuments()).toBe(0);
-    });
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled', value: { id: 1n, name: 'first' } },
+      { status: 'fulfilled', value: { id: 2n, name: 'a' } },
+      { status: 'rejected', reason: refused('a validator of MongoDB') },
+      { status: 'fulfilled', value: { id: 3n, name: 'b' } },
+      { status: 'rejected', reason: refused('the unique index "name_1" of the collection "pets"') },
+      { status: 'fulfilled', value: { id: 4n, name: 'c' } },
+    ]);
+    expect(await idsIn(pets)).toStrictEqual([1n, 2n, 3n, 4n]);
   });
 
-  describe('with an idempotency key', () => {
-    it('looks again if the server is not primary while it looks at the indexes', async () => {
-      const { db, repository } = await opened();
-      await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
+  it('is rejected at once and with the others, if the server rejects the command', async () => {
+    const { db, pets, repository, sent } = await opened();
+    await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
 
-      expect(await repository.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
-    });
+    const outcomes = await Promise.allSettled(IDS.map(() => repository.insert(rex)));
 
-    it('looks for its pet when no id is left, twice if a deposed primary may have missed it', async () => {
-      const { db, repository, sent } = await opened();
-      const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
-      await putFence(db, 2n, MAX_PET_ID);
-      await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
+    const reason = new Error('MongoDB rejects a command: BadValue (2)');
+    expect(outcomes).toMatchObject(IDS.map(() => ({ status: 'rejected', reason })));
+    expect(sent('insert')).toBe(1);
+    expect(await pets.countDocuments()).toBe(0);
+  });
 
-      const before = sent('find');
-      await expect(repository.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
-      // The second read follows a confirmation of the primary.
-      expect(sent('find')).toBe(before + 3);
-      expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
-      expect(sent('find')).toBe(before + 4);
-    });
+  it('with an idempotency key looks again if the server is not primary while it looks at the indexes', async () => {
+    const { db, repository } = await opened();
+    await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
+
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
+  });
+
+  it('with an idempotency key looks for its pet when no id is left, twice if a deposed primary may have missed it', async () => {
+    const { db, repository, sent } = await opened();
+    const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
+    await putFence(db, 2n, MAX_PET_ID);
+    await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
+
+    const before = sent('find');
+    await expect(repository.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
+    // The second read follows a confirmation of the primary.
+    expect(sent('find')).toBe(before + 3);
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
+    expect(sent('find')).toBe(before + 4);
   });
 });
 

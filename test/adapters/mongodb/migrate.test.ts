@@ -1,9 +1,9 @@
 import { type Document, Double } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase, openService } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
@@ -70,8 +70,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await migrate(database.url)).toMatchObject({ from: undefined, to: 4 });
 
     expect(await database.pets.countDocuments(there)).toBe(3);
-    const { pets, close } = await openMongoStorage(database.url, { autoMigrate: false });
-    onTestFinished(close);
+    const { pets } = await openService(database.url);
     expect((await pets.insert(aPet())).id).toBe(2n ** 40n + 1n);
   });
 
@@ -101,7 +100,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
       `the database "${database.db.databaseName}" has schema version ${version}, this build needs 4; ${advice}`,
     );
     await expect(migrate(url)).rejects.toThrow(refusal);
-    await expect(openMongoStorage(url, { autoMigrate: false })).rejects.toThrow(refusal);
+    await expect(openService(url)).rejects.toThrow(refusal);
     await expect(openMongoStorage(url, { autoMigrate: true })).rejects.toThrow(refusal);
     await expect(openMongoArchive(url)).rejects.toThrow(refusal);
     expect(await schemaOf(database)).toStrictEqual(before);
@@ -125,75 +124,74 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
-  const at = new Date(1_797_000_000_001);
-  const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
-  const fence = { _id: new Double(7), upTo: 9n };
-  const key = {
-    _id: '0123456789abcdef',
-    label: 'tom',
-    digest: '0123456789abcdef'.repeat(4),
-    scopes: ['pets:read'],
-    createdAt: at,
-  };
-  const whole = {
-    ...key,
-    scopes: ['pets:read', 'pets:write'],
-    expiresAt: at,
-    rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
-    revokedAt: at,
-    lastUsedAt: at,
-  };
-  const count = { _id: 'tom', key: 'k', points: 1, expire: at };
-  type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
+const at = new Date(1_797_000_000_001);
+const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
+const fence = { _id: new Double(7), upTo: 9n };
+const key = {
+  _id: '0123456789abcdef',
+  label: 'tom',
+  digest: '0123456789abcdef'.repeat(4),
+  scopes: ['pets:read'],
+  createdAt: at,
+};
+const whole = {
+  ...key,
+  scopes: ['pets:read', 'pets:write'],
+  expiresAt: at,
+  rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
+  revokedAt: at,
+  lastUsedAt: at,
+};
+const count = { _id: 'tom', key: 'k', points: 1, expire: at };
+type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
 
-  const TAKEN: readonly Row[] = [
-    ['pets', 'a pet', pet],
-    ['pets', 'a reservation of ids', fence],
-    ['pets', 'a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
-    ['pets', 'a further field', { ...pet, later: true }],
-    ['api_keys', 'a key', key],
-    ['api_keys', 'a key with everything', whole],
-    ['api_keys', 'a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
-    ['api_keys', 'a further field', { ...key, later: true }],
-    ['rate_limits', 'a count', count],
-  ];
-  const REFUSED: readonly Row[] = [
-    ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
-    ['pets', 'an int categoryId', { ...pet, categoryId: 7 }],
-    ['pets', 'an int _id', { ...pet, _id: 1 }],
-    ['pets', 'an _id of 0', { ...pet, _id: 0n }],
-    ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
-    ['pets', 'no name', { ...pet, name: undefined }],
-    ['pets', 'an empty name', { ...pet, name: '' }],
-    ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
-    ['pets', 'another status', { ...pet, status: 'gone' }],
-    ['pets', 'an op that is a string', { ...pet, op: 'x' }],
-    ['pets', 'an idempotency key alone', { ...pet, idem: { k: 'x' } }],
-    ['pets', 'a reservation under the id of a pet', { ...fence, _id: 7n }],
-    ['pets', 'a reservation up to a double', { ...fence, upTo: new Double(9) }],
-    ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
-    ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
-    ['api_keys', 'no digest', { ...key, digest: undefined }],
-    ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
-    ['api_keys', 'no scope', { ...key, scopes: [] }],
-    ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
-    ['api_keys', 'another scope', { ...key, scopes: ['pets:delete'] }],
-    ['api_keys', 'a scope that is not a list', { ...key, scopes: 'pets:read' }],
-    ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
-      (field): Row => ['api_keys', `${field} as a string`, { ...whole, [field]: at.toISOString() }],
-    ),
-    ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
-    ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
-    ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
-    ['api_keys', 'half a request', { ...whole, rateLimit: { requests: 1.5, seconds: 1 } }],
-    ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
-    ['rate_limits', 'no end', { ...count, expire: null }],
-    ['rate_limits', 'no key', { ...count, key: undefined }],
-    ['rate_limits', 'half a point', { ...count, points: 0.5 }],
-  ];
+const TAKEN: readonly Row[] = [
+  ['pets', 'a pet', pet],
+  ['pets', 'a reservation of ids', fence],
+  ['pets', 'a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
+  ['pets', 'a further field', { ...pet, later: true }],
+  ['api_keys', 'a key', key],
+  ['api_keys', 'a key with everything', whole],
+  ['api_keys', 'a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
+  ['api_keys', 'a further field', { ...key, later: true }],
+  ['rate_limits', 'a count', count],
+];
+const REFUSED: readonly Row[] = [
+  ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
+  ['pets', 'an int _id', { ...pet, _id: 1 }],
+  ['pets', 'an _id of 0', { ...pet, _id: 0n }],
+  ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
+  ['pets', 'no name', { ...pet, name: undefined }],
+  ['pets', 'an empty name', { ...pet, name: '' }],
+  ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
+  ['pets', 'another status', { ...pet, status: 'gone' }],
+  ['pets', 'an op that is a string', { ...pet, op: 'x' }],
+  ['pets', 'an idempotency key alone', { ...pet, idem: { k: 'x' } }],
+  ['pets', 'a reservation under the id of a pet', { ...fence, _id: 7n }],
+  ['pets', 'a reservation up to a double', { ...fence, upTo: new Double(9) }],
+  ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
+  ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
+  ['api_keys', 'no digest', { ...key, digest: undefined }],
+  ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
+  ['api_keys', 'no scope', { ...key, scopes: [] }],
+  ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
+  ['api_keys', 'another scope', { ...key, scopes: ['pets:delete'] }],
+  ['api_keys', 'a scope that is not a list', { ...key, scopes: 'pets:read' }],
+  ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
+    (field): Row => ['api_keys', `${field} as a string`, { ...whole, [field]: at.toISOString() }],
+  ),
+  ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
+  ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
+  ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
+  ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
+  ['rate_limits', 'no end', { ...count, expire: null }],
+  ['rate_limits', 'no key', { ...count, key: undefined }],
+  ['rate_limits', 'half a point', { ...count, points: 0.5 }],
+];
 
-  it('take what this build stores, and refuse what is damaged', async () => {
+it.skipIf(mongo === undefined)(
+  `the validators take what this build stores, and refuse damage${leftOut}`,
+  async () => {
     const { db } = await emptyDatabase();
     /** In a collection without another document. */
     const insert = async ([name, , document]: Row) => {
@@ -205,5 +203,5 @@ describe.skipIf(mongo === undefined)(`the validators${leftOut}`, () => {
     for (const row of REFUSED) {
       await expect(insert(row), `${row[0]}: ${row[1]}`).rejects.toMatchObject({ code: 121 });
     }
-  });
-});
+  },
+);

@@ -4,23 +4,8 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { aPet } from '../../support/pets.ts';
 
 describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
-  it('migrates an empty database with autoMigrate, twice at once', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-
-    const opened = await Promise.all([
-      openMongoStorage(url, { autoMigrate: true }),
-      openMongoStorage(url, { autoMigrate: true }),
-    ]);
-    const ids = await Promise.all(opened.map(async ({ pets }) => (await pets.insert(aPet())).id));
-    for (const { close } of opened) await close();
-
-    expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));
-    expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 4 }]);
-  });
-
   it.each<readonly [what: string, migrated: boolean, use: (url: string) => Promise<unknown>]>([
     ['a refusal', false, async (url) => expect(openMongoArchive(url)).rejects.toThrow(StorageSetupError)],
     ['a service', true, async (url) => (await openMongoStorage(url, { autoMigrate: false })).close()],

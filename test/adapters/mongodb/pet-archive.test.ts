@@ -58,92 +58,88 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     await expect(target.archive.write([there!, bad])).rejects.toThrow('a validator of MongoDB');
   });
 
-  describe('fences', () => {
-    const fence = (_id: number, upTo: bigint) => ({ _id, upTo });
+  const fence = (_id: number, upTo: bigint) => ({ _id, upTo });
 
-    async function besideService() {
-      const { url, db, pets } = await emptyDatabase();
-      const { repository } = await openRepository(url);
-      await repository.insert(rex);
-      const target = await openMongoArchive(url);
-      onTestFinished(target.close);
-      const next = async () => (await repository.insert(rex)).id;
-      const fences = () => pets.find({ upTo: { $exists: true } }, { sort: { _id: 1 } }).toArray();
-      return { url, db, pets, archive: target.archive, repository, next, fences };
-    }
+  async function besideService() {
+    const { url, db, pets } = await emptyDatabase();
+    const { repository } = await openRepository(url);
+    await repository.insert(rex);
+    const target = await openMongoArchive(url);
+    onTestFinished(target.close);
+    const next = async () => (await repository.insert(rex)).id;
+    const fences = () => pets.find({ upTo: { $exists: true } }, { sort: { _id: 1 } }).toArray();
+    return { url, db, pets, archive: target.archive, repository, next, fences };
+  }
 
-    it.each([
-      ['once', [500n]],
-      ['twice', [500n, 500n]],
-      ['the smaller one later', [500n, 70n]],
-    ])('reserve ids at once for services that run: %s', async (_, reserved) => {
-      const { archive, next, fences, pets } = await besideService();
-      for (const id of reserved) await archive.reserve(id);
+  it.each([
+    ['once', [500n]],
+    ['the smaller one later', [500n, 70n]],
+  ])('makes fences that reserve ids at once for services that run: %s', async (_, reserved) => {
+    const { archive, next, fences, pets } = await besideService();
+    for (const id of reserved) await archive.reserve(id);
 
-      expect(await fences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
-      expect(await pets.countDocuments()).toBe(3);
-      expect(await next()).toBe(501n);
-      expect(await archive.greatestId()).toBe(501n);
-    });
+    expect(await fences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
+    expect(await pets.countDocuments()).toBe(3);
+    expect(await next()).toBe(501n);
+    expect(await archive.greatestId()).toBe(501n);
+  });
 
-    it.each([
-      ['the same', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
-      ['a smaller one', 50n, [fence(2, 500n), fence(500, 500n)], 501n],
-      ['a greater one', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
-    ])('continue a reservation that has only begun: %s', async (_, id, expected, first) => {
-      const { url, db, archive, repository, next, fences } = await besideService();
-      await putFence(db, 2n, 500n);
-      // It learns of the fence, and stores nothing.
-      await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
-      const { repository: another } = await openRepository(url);
-      await expect(another.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
-      await archive.reserve(id);
+  it.each([
+    ['the same', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
+    ['a greater one', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
+  ])('makes fences that continue a reservation that has only begun: %s', async (_, id, expected, first) => {
+    const { url, db, archive, repository, next, fences } = await besideService();
+    await putFence(db, 2n, 500n);
+    // It learns of the fence, and stores nothing.
+    await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
+    const { repository: another } = await openRepository(url);
+    await expect(another.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
+    await archive.reserve(id);
 
-      expect(await fences()).toStrictEqual(expected);
-      expect(await next()).toBe(first);
-      expect((await another.insert(rex)).id).toBe(first + 1n);
-    });
+    expect(await fences()).toStrictEqual(expected);
+    expect(await next()).toBe(first);
+    expect((await another.insert(rex)).id).toBe(first + 1n);
+  });
 
-    it('give way to pets with their ids', async () => {
-      const { archive, next, fences } = await besideService();
-      await archive.reserve(4n);
-      const written = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));
-      await archive.write(written);
+  it('makes fences that give way to pets with their ids', async () => {
+    const { archive, next, fences } = await besideService();
+    await archive.reserve(4n);
+    const written = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));
+    await archive.write(written);
 
-      expect(await fences()).toStrictEqual([]);
-      expect(await archive.read(1n, 10)).toStrictEqual(written);
-      expect(await next()).toBe(5n);
-    });
+    expect(await fences()).toStrictEqual([]);
+    expect(await archive.read(1n, 10)).toStrictEqual(written);
+    expect(await next()).toBe(5n);
+  });
 
-    it('stay if the pet cannot be written', async () => {
-      const { archive, fences } = await besideService();
-      await archive.reserve(4n);
-      const idempotency = idempotencyFor('a');
-      await archive.write([anArchivedPet({ id: 3n, idempotency })]);
+  it('makes fences that stay if the pet cannot be written', async () => {
+    const { archive, fences } = await besideService();
+    await archive.reserve(4n);
+    const idempotency = idempotencyFor('a');
+    await archive.write([anArchivedPet({ id: 3n, idempotency })]);
 
-      const writing = archive.write([anArchivedPet({ id: 4n, idempotency })]);
-      await expect(writing).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 4n });
-      expect(await fences()).toStrictEqual([fence(2, 4n), fence(4, 4n)]);
-    });
+    const writing = archive.write([anArchivedPet({ id: 4n, idempotency })]);
+    await expect(writing).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 4n });
+    expect(await fences()).toStrictEqual([fence(2, 4n), fence(4, 4n)]);
+  });
 
-    it.each<readonly [string, Partial<ArchivedPet>, object]>([
-      ['the same', {}, { status: 'fulfilled' }],
-      ['another', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
-    ])('have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
-      const { url } = await freshDatabase(mongo!);
-      const { url: proxyUrl, proxy } = await throughProxy(url);
-      await using slow = await opened(proxyUrl);
-      await using fast = await opened(url);
-      await fast.archive.reserve(4n);
-      const held = proxy.hold('delete');
-      const writing = Promise.allSettled([slow.archive.write([anArchivedPet({ id: 4n, ...fields })])]);
-      const release = await held;
-      await fast.archive.write([anArchivedPet({ id: 4n })]);
-      release();
+  it.each<readonly [string, Partial<ArchivedPet>, object]>([
+    ['the same', {}, { status: 'fulfilled' }],
+    ['another', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
+  ])('finds fences that have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
+    const { url } = await freshDatabase(mongo!);
+    const { url: proxyUrl, proxy } = await throughProxy(url);
+    await using slow = await opened(proxyUrl);
+    await using fast = await opened(url);
+    await fast.archive.reserve(4n);
+    const held = proxy.hold('delete');
+    const writing = Promise.allSettled([slow.archive.write([anArchivedPet({ id: 4n, ...fields })])]);
+    const release = await held;
+    await fast.archive.write([anArchivedPet({ id: 4n })]);
+    release();
 
-      expect(await writing).toMatchObject([outcome]);
-      expect(await fast.archive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
-    });
+    expect(await writing).toMatchObject([outcome]);
+    expect(await fast.archive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
   });
 });
 

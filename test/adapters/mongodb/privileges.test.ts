@@ -1,13 +1,13 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { UNSEEN } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { Command, succeeds } from '../../support/command.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
+import { openService } from '../../support/mongo-database.ts';
 import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
@@ -65,21 +65,13 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
   });
 
   it('are asked for where the URL has none, and where they are looked for is said', async () => {
-    const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
-    const at = `127.0.0.1:${mongod.port}/${DATABASE}`;
-    await expect(open(`mongodb://${at}`)).rejects.toThrow(
+    await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
       /: it wants a login: put USER:PASSWORD@ before the host/,
     );
-    for (const url of [
-      `mongodb://service:secret@${at}`,
-      urlOf('nobody'),
-      urlOf('service').replace('secret', 'typo'),
-    ]) {
-      const source = url.includes('authSource') ? 'admin' : DATABASE;
-      await expect(open(url)).rejects.toThrow(
-        new RegExp(`no such user in the database "${source}"; authSource names`),
-      );
-    }
+    const wrong = urlOf('service').replace('secret', 'typo');
+    await expect(openService(wrong)).rejects.toThrow(
+      'no such user in the database "admin"; authSource names',
+    );
   });
 
   it('need to read only, to check', async () => {
@@ -88,8 +80,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
   });
 
   it('make the storage unavailable at once when a role is revoked or a password changes', async () => {
-    const { pets, probe, close } = await openMongoStorage(urlOf('service'), { autoMigrate: false });
-    onTestFinished(close);
+    const { pets, probe } = await openService(urlOf('service'));
     const users = admin.db('admin');
     const service = { updateUser: 'service' };
     onTestFinished(async () => {
@@ -131,7 +122,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
         'find on "schema"',
     ],
   ])('are refused at the start when a right is certainly missing: %s', async (user, missing) => {
-    await expect(openMongoStorage(urlOf(user), { autoMigrate: false })).rejects.toThrow(
+    await expect(openService(urlOf(user))).rejects.toThrow(
       new StorageSetupError(
         `the account of the database "${DATABASE}" may not ${missing}; docs/storage.md has the table of roles, ` +
           'and deploy/mongodb/create-roles.js makes them',
@@ -149,8 +140,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     async (user, lines) => {
       const warnings: string[] = [];
       const log = { warn: (line: string) => void warnings.push(line) };
-      const { probe, pets, close } = await openMongoStorage(urlOf(user), { autoMigrate: false, log });
-      onTestFinished(close);
+      const { probe, pets } = await openService(urlOf(user), { log });
       await probe.check();
       await pets.insert(aPet());
 

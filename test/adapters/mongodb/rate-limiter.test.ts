@@ -126,111 +126,99 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"key_1"/);
   });
 
-  describe('when MongoDB cannot be reached', () => {
-    /** A limiter whose first command has arrived. */
-    async function proxied() {
-      const { url } = await freshDatabase(mongo!);
-      const { url: proxyUrl, proxy } = await throughProxy(url);
-      const opened = await open(proxyUrl);
-      await opened.limiter.take('tom', TEN);
-      return { ...opened, url, proxy };
-    }
-
-    it('admits at most the limit in each window: the server is gone', async () => {
-      const { limiter, proxy } = await proxied();
-      await proxy.close();
-
-      await expect(late(limiter.take('tom', TEN))).rejects.toMatchObject(LATE);
-      // Two have been admitted.
-      expect(await burst(limiter, 1_500)).toStrictEqual([0, 8, 1_492]);
-      const other = { requests: 10, seconds: 2 * HOUR };
-      for (let window = 0; window < 2; window++) {
-        expect(await late(burst(limiter, 1_500, other))).toStrictEqual([0, 10, 1_490]);
-        clock.advance(2 * HOUR * 1_000);
-      }
-    });
-
-    it('admits at most the limit, with what another limiter has admitted: an answer is late', async () => {
-      const { limiter, proxy, url, sent } = await proxied();
-      for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN);
-      expect(await limiter.take('tom', TEN)).toMatchObject({ remaining: 3 });
-      const held = proxy.hold('findAndModify');
-
-      expect(await late(burst(limiter, 1))).toStrictEqual([0, 1, 0]);
-      const release = await held;
-      // Nothing is sent while an earlier command is still under way.
-      expect(await burst(limiter, 1_500)).toStrictEqual([0, 2, 1_498]);
-      expect(sent('findAndModify')).toBe(3);
-      release();
-      expect(await limiter.take('tom', TEN)).toStrictEqual(REFUSED);
-    });
-  });
-
-  it.each([
-    ['in the same window', 'tom', 6],
-    ['in a window that it did not know', 'ann', 7],
-  ])(
-    'counts alone while another schema validates its documents, and goes on from there: %s',
-    async (...row) => {
-      const [, key, left] = row;
-      const { url, db } = await freshDatabase(mongo!);
-      const { limiter } = await open(url);
-      const validate = (validator: Document) => db.command({ collMod: 'rate_limits', validator });
-      await limiter.take('tom', TEN);
-      await validate({ points: { $lt: 0 } });
-
-      await expect(limiter.take(key, TEN)).rejects.toMatchObject({
-        ...UNAVAILABLE,
-        message: 'MongoDB could not count the request: DocumentValidationFailure (121)',
-      });
-      expect(await burst(limiter, 2, TEN, key)).toStrictEqual([0, 2, 0]);
-      await validate({});
-      expect(await burst(limiter, 1_500, TEN, key)).toStrictEqual([left, 0, 1_500 - left]);
-    },
-  );
-});
-
-describe('a rate limiter', () => {
-  const duplicate = (field: string) =>
-    new MongoServerError({ message: `duplicate ${field}`, code: 11_000, keyPattern: { [field]: 1 } });
-  const counted = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
-
-  /** Takes one of ten requests from a server that answers the commands with these, one by one. */
-  function take(...answers: (Document | Error | null)[]) {
-    const findOneAndUpdate = async () => {
-      const answer = answers.shift()!;
-      if (answer instanceof Error) throw answer;
-      return answer;
-    };
-    const collection = () => ({ findOneAndUpdate });
-    const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;
-    return new MongoRateLimiter(db).take('tom', { requests: 10, seconds: 60 });
+  /** A limiter whose first command has arrived. */
+  async function proxied() {
+    const { url } = await freshDatabase(mongo!);
+    const { url: proxyUrl, proxy } = await throughProxy(url);
+    const opened = await open(proxyUrl);
+    await opened.limiter.take('tom', TEN);
+    return { ...opened, url, proxy };
   }
 
-  it('counts again when another request begins the window at the same time', async () => {
-    expect(await take(duplicate('key'), counted)).toStrictEqual({
-      allowed: true,
-      remaining: 7,
-      resetSeconds: 2,
-    });
+  it('admits at most the limit in each window: the server is gone', async () => {
+    const { limiter, proxy } = await proxied();
+    await proxy.close();
+
+    await expect(late(limiter.take('tom', TEN))).rejects.toMatchObject(LATE);
+    // Two have been admitted.
+    expect(await burst(limiter, 1_500)).toStrictEqual([0, 8, 1_492]);
+    const other = { requests: 10, seconds: 2 * HOUR };
+    for (let window = 0; window < 2; window++) {
+      expect(await late(burst(limiter, 1_500, other))).toStrictEqual([0, 10, 1_490]);
+      clock.advance(2 * HOUR * 1_000);
+    }
   });
 
-  it.each<readonly [string, Document | Error | null, Error]>([
-    [
-      'has another unique index',
-      duplicate('_id'),
-      new StorageUnavailable('MongoDB could not count the request: DuplicateKey (11000)'),
-    ],
-    [
-      'closes the connection',
-      new MongoNetworkError('reset'),
-      new StorageUnavailable('MongoDB could not count the request: reset'),
-    ],
-    ['returns no count', null, new StorageUnavailable('MongoDB returned no count')],
-    ['is misused: a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
-  ])('rejects, without a second command, when MongoDB %s', async (_, answer, error) => {
-    await expect(take(answer, counted)).rejects.toThrow(error);
+  it('admits at most the limit, with what another limiter has admitted: an answer is late', async () => {
+    const { limiter, proxy, url, sent } = await proxied();
+    for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN);
+    expect(await limiter.take('tom', TEN)).toMatchObject({ remaining: 3 });
+    const held = proxy.hold('findAndModify');
+
+    expect(await late(burst(limiter, 1))).toStrictEqual([0, 1, 0]);
+    const release = await held;
+    // Nothing is sent while an earlier command is still under way.
+    expect(await burst(limiter, 1_500)).toStrictEqual([0, 2, 1_498]);
+    expect(sent('findAndModify')).toBe(3);
+    release();
+    expect(await limiter.take('tom', TEN)).toStrictEqual(REFUSED);
   });
+
+  it('counts alone while another schema validates its documents, and goes on from there', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    const validate = (validator: Document) => db.command({ collMod: 'rate_limits', validator });
+    await validate({ points: { $lt: 0 } });
+
+    await expect(limiter.take('tom', TEN)).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      message: 'MongoDB could not count the request: DocumentValidationFailure (121)',
+    });
+    expect(await burst(limiter, 2)).toStrictEqual([0, 2, 0]);
+    await validate({});
+    expect(await burst(limiter, 1_500)).toStrictEqual([7, 0, 1_493]);
+  });
+});
+
+const duplicate = (field: string) =>
+  new MongoServerError({ message: `duplicate ${field}`, code: 11_000, keyPattern: { [field]: 1 } });
+const counted = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
+
+/** Takes one of ten requests from a server that answers the commands with these, one by one. */
+function take(...answers: (Document | Error | null)[]) {
+  const findOneAndUpdate = async () => {
+    const answer = answers.shift()!;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const collection = () => ({ findOneAndUpdate });
+  const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;
+  return new MongoRateLimiter(db).take('tom', { requests: 10, seconds: 60 });
+}
+
+it('a rate limiter counts again when another request begins the window at the same time', async () => {
+  expect(await take(duplicate('key'), counted)).toStrictEqual({
+    allowed: true,
+    remaining: 7,
+    resetSeconds: 2,
+  });
+});
+
+it.each<readonly [string, Document | Error | null, Error]>([
+  [
+    'has another unique index',
+    duplicate('_id'),
+    new StorageUnavailable('MongoDB could not count the request: DuplicateKey (11000)'),
+  ],
+  [
+    'closes the connection',
+    new MongoNetworkError('reset'),
+    new StorageUnavailable('MongoDB could not count the request: reset'),
+  ],
+  ['returns no count', null, new StorageUnavailable('MongoDB returned no count')],
+  ['is misused: a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
+])('a rate limiter rejects, without a second command, when MongoDB %s', async (_, answer, error) => {
+  await expect(take(answer, counted)).rejects.toThrow(error);
 });
 
 /** Lets the deadline of a command pass. */
@@ -241,9 +229,9 @@ async function late<T>(outcome: Promise<T>): Promise<T> {
 }
 
 /** How many of so many requests at once are within the limit, cannot be counted, and are refused. */
-async function burst(limiter: RateLimiter, count: number, limit = TEN, key = 'tom') {
+async function burst(limiter: RateLimiter, count: number, limit = TEN) {
   const outcomes = numbers(count).map(async () =>
-    limiter.take(key, limit).then(
+    limiter.take('tom', limit).then(
       ({ allowed }) => (allowed ? 'within' : 'refused'),
       (error) => (error instanceof StorageUnavailable ? 'uncounted' : String(error)),
     ),

@@ -1,9 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { openRepository } from '../../support/mongo-database.ts';
+import { openRepository, openService } from '../../support/mongo-database.ts';
 import { startMongo } from '../../support/mongodb.ts';
 import { aPet } from '../../support/pets.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -14,8 +13,7 @@ it.skipIf(mongo === undefined)(`a MongoDB without a replica set serves every por
   const url = server.url('petstore');
   await migrate(url);
   await migrate(url);
-  const { pets, keys, archive, probe, close } = await openMongoStorage(url, { autoMigrate: false });
-  onTestFinished(close);
+  const { pets, keys, archive, probe } = await openService(url);
 
   await archive.reserve(3n);
   // They replace fences, without a transaction.

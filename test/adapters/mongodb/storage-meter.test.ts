@@ -1,8 +1,7 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { describe, expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-health.ts';
-import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
+import { freshDatabase, openService, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
@@ -38,9 +37,7 @@ class RecordingMeter implements StorageMeter {
 
 async function metered(url: string) {
   const meter = new RecordingMeter();
-  const storage = await openMongoStorage(url, { autoMigrate: false, meter });
-  onTestFinished(storage.close);
-  return { meter, ...storage };
+  return { meter, ...(await openService(url, { meter })) };
 }
 
 describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { writePetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
@@ -26,90 +26,84 @@ async function* batches(failure?: Error) {
   yield PETS.slice(1000);
 }
 
-describe('a complete file', () => {
-  it('has the lines that every build has written', () => {
-    const idempotency = { key: 'a'.repeat(64), fingerprint: 'b'.repeat(64) };
-    const hashes = `"idempotency":{"key":"${idempotency.key}","fingerprint":"${idempotency.fingerprint}"}`;
-    expect(petLines([anArchivedPet({ id: 1n, idempotency })])).toBe(
-      `{"id":1,"name":"Rex","categoryId":7,"status":"available",${hashes}}\n`,
-    );
-  });
-
-  it.each([
-    ['is for its owner only', undefined, 0o600],
-    ['stays readable for others', 0o644, 0o644],
-    ['stays private', 0o600, 0o600],
-  ])('%s', async (_, before, after) => {
-    const path = await newPath();
-    if (before !== undefined) {
-      await writeFile(path, 'older\n');
-      await chmod(path, before);
-    }
-    await write(path);
-    expect((await stat(path)).mode & 0o777).toBe(after);
-    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
-    expect(await readdir(dirname(path))).toStrictEqual(['pets.ndjson']);
-  });
-
-  it.each([
-    ['an existing file', 'older\n', 'pets.ndjson'],
-    ['a missing file', undefined, 'pets.ndjson'],
-    ['an existing file, by way of a linked directory', 'older\n', 'linked/pets.ndjson'],
-    ['a missing file, by way of a linked directory', undefined, 'linked/pets.ndjson'],
-  ])('is the target of a symbolic link: %s', async (_, text, name) => {
-    const directory = await testDirectory();
-    const [elsewhere, link] = [join(directory, 'elsewhere'), join(directory, name)];
-    await mkdir(join(directory, 'far', 'away'), { recursive: true });
-    await symlink('far/away', join(directory, 'linked'));
-    // The target is relative to where the link really is.
-    const target = join(dirname(link) === directory ? '' : '../..', 'elsewhere', 'real.ndjson');
-    await symlink(target, link);
-    await mkdir(elsewhere);
-    if (text !== undefined) await writeFile(join(elsewhere, 'real.ndjson'), text);
-    await write(link);
-    expect(await readlink(link)).toBe(target);
-    expect(await readFile(link, 'utf8')).toBe(petLines(PETS));
-    expect(await readdir(elsewhere)).toStrictEqual(['real.ndjson']);
-  });
-
-  it.each([
-    ['.gz', gunzipSync, 5, 'incorrect data check'],
-    ['.zst', zstdDecompressSync, 1, "Restored data doesn't match checksum"],
-  ])(
-    'is compressed if its name says so, with a checksum: %s',
-    async (ending, decompress, fromEnd, problem) => {
-      const path = await newPath(ending);
-      await write(path);
-      const bytes = await readFile(path);
-      expect(decompress(bytes).toString()).toBe(petLines(PETS));
-      expect(await readdir(dirname(path))).toStrictEqual([`pets.ndjson${ending}`]);
-      bytes[bytes.length - fromEnd]! ^= 1;
-      expect(() => decompress(bytes)).toThrow(problem);
-    },
+it('a complete file has the lines that every build has written', () => {
+  const idempotency = { key: 'a'.repeat(64), fingerprint: 'b'.repeat(64) };
+  const hashes = `"idempotency":{"key":"${idempotency.key}","fingerprint":"${idempotency.fingerprint}"}`;
+  expect(petLines([anArchivedPet({ id: 1n, idempotency })])).toBe(
+    `{"id":1,"name":"Rex","categoryId":7,"status":"available",${hashes}}\n`,
   );
 });
 
-describe('a failure', () => {
-  it.each(['', '.gz'])('leaves the older file and nothing else: pets.ndjson%s', async (ending) => {
-    const path = await newPath(ending);
+it.each([
+  ['is for its owner only', undefined, 0o600],
+  ['stays readable for others', 0o644, 0o644],
+  ['stays private', 0o600, 0o600],
+])('a complete file %s', async (_, before, after) => {
+  const path = await newPath();
+  if (before !== undefined) {
     await writeFile(path, 'older\n');
-    const failure = new Error('the storage is gone');
-    await expect(writePetFile(path, batches(failure))).rejects.toBe(failure);
-    expect(await readFile(path, 'utf8')).toBe('older\n');
-    expect(await readdir(dirname(path))).toStrictEqual([`pets.ndjson${ending}`]);
-    expect(process.platform === 'linux' ? await openFilesIn(dirname(path)) : []).toStrictEqual([]);
-  });
+    await chmod(path, before);
+  }
+  await write(path);
+  expect((await stat(path)).mode & 0o777).toBe(after);
+  expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  expect(await readdir(dirname(path))).toStrictEqual(['pets.ndjson']);
+});
 
-  it.each<readonly [string, string, (path: string) => Promise<void>]>([
-    ['a pipe', ' is not a regular file$', makeFifo],
-    ['a link to itself', ' cannot be written: ELOOP', (path) => symlink(path, path)],
-    ['below a file', '/pets cannot be written: ENOTDIR', (path) => writeFile(path, '')],
-  ])('names the path: %s', async (what, message, make) => {
-    const path = await newPath();
-    await make(path);
-    await expect(write(what === 'below a file' ? join(path, 'pets') : path)).rejects.toMatchObject({
-      kind: 'storage-setup',
-      message: expect.stringMatching(`^${RegExp.escape(path)}${message}`),
-    });
+it.each([
+  ['an existing file', 'older\n', 'pets.ndjson'],
+  ['a missing file, by way of a linked directory', undefined, 'linked/pets.ndjson'],
+])('a complete file is the target of a symbolic link: %s', async (_, text, name) => {
+  const directory = await testDirectory();
+  const [elsewhere, link] = [join(directory, 'elsewhere'), join(directory, name)];
+  await mkdir(join(directory, 'far', 'away'), { recursive: true });
+  await symlink('far/away', join(directory, 'linked'));
+  // The target is relative to where the link really is.
+  const target = join(dirname(link) === directory ? '' : '../..', 'elsewhere', 'real.ndjson');
+  await symlink(target, link);
+  await mkdir(elsewhere);
+  if (text !== undefined) await writeFile(join(elsewhere, 'real.ndjson'), text);
+  await write(link);
+  expect(await readlink(link)).toBe(target);
+  expect(await readFile(link, 'utf8')).toBe(petLines(PETS));
+  expect(await readdir(elsewhere)).toStrictEqual(['real.ndjson']);
+});
+
+it.each([
+  ['.gz', gunzipSync, 5, 'incorrect data check'],
+  ['.zst', zstdDecompressSync, 1, "Restored data doesn't match checksum"],
+])(
+  'a complete file is compressed if its name says so, with a checksum: %s',
+  async (ending, decompress, fromEnd, problem) => {
+    const path = await newPath(ending);
+    await write(path);
+    const bytes = await readFile(path);
+    expect(decompress(bytes).toString()).toBe(petLines(PETS));
+    expect(await readdir(dirname(path))).toStrictEqual([`pets.ndjson${ending}`]);
+    bytes[bytes.length - fromEnd]! ^= 1;
+    expect(() => decompress(bytes)).toThrow(problem);
+  },
+);
+
+it.each(['', '.gz'])('a failure leaves the older file and nothing else: pets.ndjson%s', async (ending) => {
+  const path = await newPath(ending);
+  await writeFile(path, 'older\n');
+  const failure = new Error('the storage is gone');
+  await expect(writePetFile(path, batches(failure))).rejects.toBe(failure);
+  expect(await readFile(path, 'utf8')).toBe('older\n');
+  expect(await readdir(dirname(path))).toStrictEqual([`pets.ndjson${ending}`]);
+  expect(process.platform === 'linux' ? await openFilesIn(dirname(path)) : []).toStrictEqual([]);
+});
+
+it.each<readonly [string, string, (path: string) => Promise<void>]>([
+  ['a pipe', ' is not a regular file$', makeFifo],
+  ['a link to itself', ' cannot be written: ELOOP', (path) => symlink(path, path)],
+  ['below a file', '/pets cannot be written: ENOTDIR', (path) => writeFile(path, '')],
+])('a failure names the path: %s', async (what, message, make) => {
+  const path = await newPath();
+  await make(path);
+  await expect(write(what === 'below a file' ? join(path, 'pets') : path)).rejects.toMatchObject({
+    kind: 'storage-setup',
+    message: expect.stringMatching(`^${RegExp.escape(path)}${message}`),
   });
 });

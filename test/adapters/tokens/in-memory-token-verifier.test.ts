@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 
 it('the digest of a known key is SHA-256 of the token in UTF-8', () => {
@@ -13,23 +13,21 @@ it('the digest of a known key is SHA-256 of the token in UTF-8', () => {
   expect(digest('e\u0308')).not.toBe(digest('ë'));
 });
 
-describe('a verifier', () => {
-  it('rejects every other token, and keeps nothing of it', async () => {
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'a-key-0123456789abcdef' })]);
-    const tokens = 2_000;
-    const tokenBytes = 10_000;
-    const before = heapBytes();
+it('a verifier rejects every other token, and keeps nothing of it', async () => {
+  const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'a-key-0123456789abcdef' })]);
+  const tokens = 2_000;
+  const tokenBytes = 10_000;
+  const before = heapBytes();
 
-    for (let n = 0; n < tokens; n++)
-      expect(await verifier.verify(randomBytes(tokenBytes / 2).toString('hex'))).toBeUndefined();
+  for (let n = 0; n < tokens; n++)
+    expect(await verifier.verify(randomBytes(tokenBytes / 2).toString('hex'))).toBeUndefined();
 
-    expect(heapBytes() - before).toBeLessThan((tokens * tokenBytes) / 4);
-    // The verifier is still in use, so it is no garbage itself.
-    expect(await verifier.verify('a-key-0123456789abcdef')).toStrictEqual({
-      id: 'tom',
-      label: 'tom',
-      scopes: ['pets:read', 'pets:write'],
-    });
+  expect(heapBytes() - before).toBeLessThan((tokens * tokenBytes) / 4);
+  // The verifier is still in use, so it is no garbage itself.
+  expect(await verifier.verify('a-key-0123456789abcdef')).toStrictEqual({
+    id: 'tom',
+    label: 'tom',
+    scopes: ['pets:read', 'pets:write'],
   });
 });
 

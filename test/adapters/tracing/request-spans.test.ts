@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, IncomingMessage, request as httpRequest } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { requestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+import { onLoopback } from '../../support/on-loopback.ts';
 
 beforeAll(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -39,10 +40,7 @@ async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.exam
   };
   const listener = spans.trace(handle, () => base);
   const server = createServer((...request) => context.with(OTHER, () => listener(...request)));
-  server.listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await onLoopback(server);
   const [response] = await once(
     httpRequest({ host: '127.0.0.1', port, method, path, agent: false }).end(),
     'response',

@@ -6,16 +6,15 @@ import {
   SimpleSpanProcessor,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
-import { DamagedPet, IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
+import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { InvalidPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { aPet } from '../../support/pets.ts';
@@ -76,99 +75,89 @@ const CALLS: [
   ['take', 'rate_limits', async ({ limiter }) => limiter?.take('till', { requests: 1, seconds: 10 })],
 ];
 
-describe('a call to the storage', () => {
-  it('is a span, and does what the storage does, with the arguments and the result of each', async () => {
-    const [plain, traced] = [memory(), traceStorage(memory(), tracer, 'sqlite')];
-    for (const [operation, collection, call] of CALLS) {
-      exporter.reset();
-      const expected = await outcome(() => call(plain));
-      const name = collection === undefined ? operation : `${operation} ${collection}`;
-      let result: unknown;
-      const spans = await spansOf(async () => {
-        result = await outcome(() => call(traced));
-      });
-      expect(result, name).toStrictEqual(expected);
-      expect(spans, name).toStrictEqual([
-        {
-          name,
-          kind: 2,
-          attributes: {
-            'db.system.name': 'sqlite',
-            'db.operation.name': operation,
-            ...(collection !== undefined && { 'db.collection.name': collection }),
-          },
-          status: { code: 0 },
-          isBelowRequest: true,
-        },
-      ]);
-    }
-  });
-
-  it('outside of a request has no span', async () => {
-    const { pets } = traceStorage(memory(), tracer, 'sqlite');
-    expect(trace.getActiveSpan()).toBeUndefined();
-    expect(await pets.list({ limit: 1 })).toStrictEqual([]);
-    expect(exporter.getFinishedSpans()).toStrictEqual([]);
-  });
-
-  it('in a request that is not sampled has no span', async () => {
-    const { pets } = traceStorage(memory(), tracer, 'sqlite');
-    const unsampled = trace.setSpanContext(context.active(), {
-      traceId: '0af7651916cd43dd8448eb211c80319c',
-      spanId: 'b7ad6b7169203331',
-      traceFlags: 0,
+it('a call to the storage is a span, and does what the storage does with the same arguments', async () => {
+  const [plain, traced] = [memory(), traceStorage(memory(), tracer, 'sqlite')];
+  for (const [operation, collection, call] of CALLS) {
+    exporter.reset();
+    const expected = await outcome(() => call(plain));
+    const name = collection === undefined ? operation : `${operation} ${collection}`;
+    let result: unknown;
+    const spans = await spansOf(async () => {
+      result = await outcome(() => call(traced));
     });
-    expect(await context.with(unsampled, () => pets.list({ limit: 1 }))).toStrictEqual([]);
-    expect(exporter.getFinishedSpans()).toStrictEqual([]);
-  });
-
-  it('has no limiter if the storage has none, and closes the storage', async () => {
-    let closed = 0;
-    const { limiter: _, ...others } = memory();
-    const storage = traceStorage({ ...others, close: async () => void closed++ }, tracer, 'sqlite');
-    expect(storage).not.toHaveProperty('limiter');
-    await storage.close();
-    expect(closed).toBe(1);
-  });
+    expect(result, name).toStrictEqual(expected);
+    expect(spans, name).toStrictEqual([
+      {
+        name,
+        kind: 2,
+        attributes: {
+          'db.system.name': 'sqlite',
+          'db.operation.name': operation,
+          ...(collection !== undefined && { 'db.collection.name': collection }),
+        },
+        status: { code: 0 },
+        isBelowRequest: true,
+      },
+    ]);
+  }
 });
 
-describe('a call that rejects', () => {
-  const UNSET = { status: { code: 0 }, errorType: undefined };
+it('a call to the storage outside of a request has no span', async () => {
+  const { pets } = traceStorage(memory(), tracer, 'sqlite');
+  expect(trace.getActiveSpan()).toBeUndefined();
+  expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+  expect(exporter.getFinishedSpans()).toStrictEqual([]);
+});
 
-  /** The spans of getPet, with the storage and the use case in them. */
-  async function failures(storage: ServiceStorage) {
-    const { pets } = traceStorage(storage, tracer, 'sqlite');
-    const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
-    const spans = await spansOf(() => getPet.execute(7n));
-    return {
-      spans: spans.map(({ name, status, attributes }) => ({
-        name,
-        status,
-        errorType: attributes['error.type'],
-      })),
-      error: await outcome(() => getPet.execute(7n)),
-    };
-  }
+it('a call to the storage in a request that is not sampled has no span', async () => {
+  const { pets } = traceStorage(memory(), tracer, 'sqlite');
+  const unsampled = trace.setSpanContext(context.active(), {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    traceFlags: 0,
+  });
+  expect(await context.with(unsampled, () => pets.list({ limit: 1 }))).toStrictEqual([]);
+  expect(exporter.getFinishedSpans()).toStrictEqual([]);
+});
 
-  it.each<[string, unknown, object]>([
-    [
-      'an outage',
-      new StorageUnavailable('no primary'),
-      { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
-    ],
-    [
-      'a damaged record',
-      new DamagedPet(7n, 'name must be text'),
-      {
-        status: { code: 2, message: 'the pet with the id 7 is damaged in the storage: name must be text' },
-        errorType: 'damaged-pet',
-      },
-    ],
-    ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
-    ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
-    ["a client's mistake", new IdempotencyKeyReused(), UNSET],
-    ['an invalid pet', new InvalidPet(['name must not be empty']), UNSET],
-  ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
+it('a traced storage has no limiter if the storage has none, and closes the storage', async () => {
+  let closed = 0;
+  const { limiter: _, ...others } = memory();
+  const storage = traceStorage({ ...others, close: async () => void closed++ }, tracer, 'sqlite');
+  expect(storage).not.toHaveProperty('limiter');
+  await storage.close();
+  expect(closed).toBe(1);
+});
+
+const UNSET = { status: { code: 0 }, errorType: undefined };
+
+/** The spans of getPet, with the storage and the use case in them. */
+async function failures(storage: ServiceStorage) {
+  const { pets } = traceStorage(storage, tracer, 'sqlite');
+  const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
+  const spans = await spansOf(() => getPet.execute(7n));
+  return {
+    spans: spans.map(({ name, status, attributes }) => ({
+      name,
+      status,
+      errorType: attributes['error.type'],
+    })),
+    error: await outcome(() => getPet.execute(7n)),
+  };
+}
+
+it.each<[string, unknown, object]>([
+  [
+    'an outage',
+    new StorageUnavailable('no primary'),
+    { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
+  ],
+  ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
+  ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
+  ["a client's mistake", new IdempotencyKeyReused(), UNSET],
+])(
+  'a call that rejects because of %s says so, and rejects with the same error',
+  async (_, error, expected) => {
     const storage = memory();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
     storage.pets.findById = () => Promise.reject(error);
@@ -178,5 +167,5 @@ describe('a call that rejects', () => {
       { name: 'GetPet', ...expected },
     ]);
     expect(found.error).toBe(error);
-  });
-});
+  },
+);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
@@ -22,94 +22,90 @@ function rotate(keys: InMemoryApiKeyRepository, rotation: Rotation) {
   return new RotateKey(keys, createKey, () => NOW).execute(old.id, rotation);
 }
 
-describe('RotateKey', () => {
-  it('creates a new key like the old one, which expires after the overlap', async () => {
-    const { id: originId } = aKey(2);
-    const before = { ...old, originId, rateLimit: { requests: 600, seconds: 60 }, lastUsedAt: days(-1) };
-    const keys = await keysWith(before, aKey(2));
+it('RotateKey creates a new key like the old one, which expires after the overlap', async () => {
+  const { id: originId } = aKey(2);
+  const before = { ...old, originId, rateLimit: { requests: 600, seconds: 60 }, lastUsedAt: days(-1) };
+  const keys = await keysWith(before, aKey(2));
 
-    const rotated = await rotate(keys, { overlapMs: 7 * DAY_MS });
+  const rotated = await rotate(keys, { overlapMs: 7 * DAY_MS });
 
-    expect(rotated).toStrictEqual({
-      key: {
-        id: idOf(rotated.token),
-        digest: digestOf(rotated.token),
-        label: old.label,
-        scopes: ['pets:read', 'pets:write'],
-        createdAt: NOW,
-        rateLimit: { requests: 600, seconds: 60 },
-        originId,
-      },
-      token: rotated.token,
-    });
-    expect(rotated.key.id).not.toBe(old.id);
-    expect(await keys.list()).toStrictEqual([{ ...before, expiresAt: days(7) }, rotated.key, aKey(2)]);
+  expect(rotated).toStrictEqual({
+    key: {
+      id: idOf(rotated.token),
+      digest: digestOf(rotated.token),
+      label: old.label,
+      scopes: ['pets:read', 'pets:write'],
+      createdAt: NOW,
+      rateLimit: { requests: 600, seconds: 60 },
+      originId,
+    },
+    token: rotated.token,
   });
+  expect(rotated.key.id).not.toBe(old.id);
+  expect(await keys.list()).toStrictEqual([{ ...before, expiresAt: days(7) }, rotated.key, aKey(2)]);
+});
 
-  it.each([undefined, days(1), days(400)])('sets the expiry of the new key: %s', async (expiresAt) => {
+it.each([undefined, days(1), days(400)])(
+  'RotateKey sets the expiry of the new key: %s',
+  async (expiresAt) => {
     const { key } = await rotate(await keysWith(old), { overlapMs: DAY_MS, expiresAt });
 
     expect(key.expiresAt).toStrictEqual(expiresAt);
+  },
+);
+
+it.each([
+  ['now without an overlap', undefined, 0, NOW],
+  ['before it would have', days(20), DAY_MS, days(1)],
+  ['never later than it would have', days(2), 7 * DAY_MS, days(2)],
+])('RotateKey lets the old key expire: %s', async (_, expiresAt, overlapMs, expected) => {
+  const keys = await keysWith({ ...old, ...(expiresAt && { expiresAt }) });
+
+  await rotate(keys, { overlapMs });
+
+  expect(await keys.findById(old.id)).toStrictEqual({ ...old, expiresAt: expected });
+});
+
+it('RotateKey leaves the old key unchanged when the new one cannot be handed over', async () => {
+  const keys = await keysWith(old);
+  const createKey = new CreateKey(keys, mintKey, () => NOW);
+  const full = new Error('full');
+
+  const rotated = new RotateKey(keys, createKey, () => NOW).execute(old.id, { overlapMs: 0 }, () => {
+    throw full;
   });
 
-  it.each([
-    ['now without an overlap', undefined, 0, NOW],
-    ['before it would have', days(20), DAY_MS, days(1)],
-    ['never later than it would have', days(2), 7 * DAY_MS, days(2)],
-  ])('lets the old key expire: %s', async (_, expiresAt, overlapMs, expected) => {
-    const keys = await keysWith({ ...old, ...(expiresAt && { expiresAt }) });
+  await expect(rotated).rejects.toBe(full);
+  expect(await keys.findById(old.id)).toStrictEqual(old);
+  expect((await keys.list()).filter(({ id }) => id !== old.id)).toMatchObject([{ revokedAt: NOW }]);
+});
 
-    await rotate(keys, { overlapMs });
+it.each([
+  ['a revoked key', { revokedAt: days(-1), expiresAt: days(-2) }, {}, new ApiKeyNotActive(old.id, 'revoked')],
+  ['an expired key', { expiresAt: NOW }, {}, new ApiKeyNotActive(old.id, 'expired')],
+  ['an unknown id', { id: aKey(2).id }, {}, new ApiKeyNotFound(old.id)],
+  ['an expiry in the past', {}, { expiresAt: NOW }, new InvalidApiKey(['expiresAt must be in the future'])],
+])('RotateKey rejects %s, and changes nothing', async (_, fields, rotation, error) => {
+  const keys = await keysWith({ ...old, ...fields });
 
-    expect(await keys.findById(old.id)).toStrictEqual({ ...old, expiresAt: expected });
-  });
+  await expect(rotate(keys, { overlapMs: DAY_MS, ...rotation })).rejects.toStrictEqual(error);
+  expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
+});
 
-  it('leaves the old key unchanged when the new one cannot be handed over', async () => {
-    const keys = await keysWith(old);
-    const createKey = new CreateKey(keys, mintKey, () => NOW);
-    const full = new Error('full');
+it('RotateKey leaves the old key unchanged when the new one cannot be stored', async () => {
+  const keys = await keysWith(old);
+  keys.insert = () => Promise.reject(AWAY);
 
-    const rotated = new RotateKey(keys, createKey, () => NOW).execute(old.id, { overlapMs: 0 }, () => {
-      throw full;
-    });
+  await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(AWAY);
 
-    await expect(rotated).rejects.toBe(full);
-    expect(await keys.findById(old.id)).toStrictEqual(old);
-    expect((await keys.list()).filter(({ id }) => id !== old.id)).toMatchObject([{ revokedAt: NOW }]);
-  });
+  expect(await keys.list()).toStrictEqual([old]);
+});
 
-  it.each([
-    [
-      'a revoked key',
-      { revokedAt: days(-1), expiresAt: days(-2) },
-      {},
-      new ApiKeyNotActive(old.id, 'revoked'),
-    ],
-    ['an expired key', { expiresAt: NOW }, {}, new ApiKeyNotActive(old.id, 'expired')],
-    ['an unknown id', { id: aKey(2).id }, {}, new ApiKeyNotFound(old.id)],
-    ['an expiry in the past', {}, { expiresAt: NOW }, new InvalidApiKey(['expiresAt must be in the future'])],
-  ])('rejects %s, and changes nothing', async (_, fields, rotation, error) => {
-    const keys = await keysWith({ ...old, ...fields });
+it('RotateKey has created the new key when the old one cannot expire', async () => {
+  const keys = await keysWith(old);
+  keys.expire = () => Promise.reject(AWAY);
 
-    await expect(rotate(keys, { overlapMs: DAY_MS, ...rotation })).rejects.toStrictEqual(error);
-    expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
-  });
+  await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(AWAY);
 
-  it('leaves the old key unchanged when the new one cannot be stored', async () => {
-    const keys = await keysWith(old);
-    keys.insert = () => Promise.reject(AWAY);
-
-    await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(AWAY);
-
-    expect(await keys.list()).toStrictEqual([old]);
-  });
-
-  it('has created the new key when the old one cannot expire', async () => {
-    const keys = await keysWith(old);
-    keys.expire = () => Promise.reject(AWAY);
-
-    await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(AWAY);
-
-    expect(await keys.list()).toMatchObject([old, { label: old.label, createdAt: NOW, originId: old.id }]);
-  });
+  expect(await keys.list()).toMatchObject([old, { label: old.label, createdAt: NOW, originId: old.id }]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import {
@@ -11,60 +11,56 @@ import { aKey, keysWith } from '../../support/api-keys.ts';
 
 const NOW = new Date('2027-11-20T12:00:00.000Z');
 
-describe('a stored API key', () => {
-  it('is the key that the record holds, without other fields', () => {
-    const record = { ...aKey(1), expiresAt: undefined, owner: 'me' };
-    expect(parseStoredApiKey(record)).toStrictEqual(aKey(1));
-  });
-
-  it('is damaged when the record breaks a rule, and the error names the first one', () => {
-    const damaged = parseStoredApiKey({ ...aKey(1), label: '', scopes: [] });
-    expect(damaged).toStrictEqual(
-      new DamagedApiKey(
-        aKey(1).id,
-        'label must be 1 to 64 visible characters, with spaces only between them',
-      ),
-    );
-    expect(() => throwIfDamaged(damaged)).toThrow(damaged);
-  });
-
-  it.each(['a secret', `${aKey(1).id}0`, 7, undefined, [aKey(1).id]])(
-    'leaves its id out of the error when that is damaged: %j',
-    (id) => {
-      expect(parseStoredApiKey({ ...aKey(1), id })).toStrictEqual(
-        new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
-      );
-    },
-  );
+it('a stored API key is the key that the record holds, without other fields', () => {
+  const record = { ...aKey(1), expiresAt: undefined, owner: 'me' };
+  expect(parseStoredApiKey(record)).toStrictEqual(aKey(1));
 });
 
-describe('RevokeKey', () => {
-  it('revokes one key now', async () => {
-    const keys = await keysWith(aKey(1), aKey(2));
+it('a stored API key is damaged when the record breaks a rule, and the error names the first one', () => {
+  const damaged = parseStoredApiKey({ ...aKey(1), label: '', scopes: [] });
+  expect(damaged).toStrictEqual(
+    new DamagedApiKey(aKey(1).id, 'label must be 1 to 64 visible characters, with spaces only between them'),
+  );
+  expect(() => throwIfDamaged(damaged)).toThrow(damaged);
+});
 
-    const revoked = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
+it.each(['a secret', `${aKey(1).id}0`, 7, undefined, [aKey(1).id]])(
+  'a stored API key leaves its id out of the error when that is damaged: %j',
+  (id) => {
+    expect(parseStoredApiKey({ ...aKey(1), id })).toStrictEqual(
+      new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
+    );
+  },
+);
 
-    expect(revoked).toStrictEqual(aKey(1, { revokedAt: NOW }));
-    expect(await keys.list()).toStrictEqual([revoked, aKey(2)]);
-  });
+it('RevokeKey revokes one key now', async () => {
+  const keys = await keysWith(aKey(1), aKey(2));
 
-  it.each([1, -1])('changes nothing when it is repeated, on a clock that differs by %i ms', async (ms) => {
+  const revoked = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
+
+  expect(revoked).toStrictEqual(aKey(1, { revokedAt: NOW }));
+  expect(await keys.list()).toStrictEqual([revoked, aKey(2)]);
+});
+
+it.each([1, -1])(
+  'RevokeKey changes nothing when it is repeated, on a clock that differs by %i ms',
+  async (ms) => {
     const keys = await keysWith(aKey(1));
     const first = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
 
     const again = await new RevokeKey(keys, () => new Date(NOW.getTime() + ms)).execute(aKey(1).id);
 
     expect(again).toStrictEqual(first);
-  });
+  },
+);
 
-  it('rejects an unknown id', async () => {
-    const keys = await keysWith(aKey(1));
+it('RevokeKey rejects an unknown id', async () => {
+  const keys = await keysWith(aKey(1));
 
-    const refused = new RevokeKey(keys, () => NOW).execute(aKey(2).id);
+  const refused = new RevokeKey(keys, () => NOW).execute(aKey(2).id);
 
-    await expect(refused).rejects.toStrictEqual(new ApiKeyNotFound(aKey(2).id));
-    expect(await keys.list()).toStrictEqual([aKey(1)]);
-  });
+  await expect(refused).rejects.toStrictEqual(new ApiKeyNotFound(aKey(2).id));
+  expect(await keys.list()).toStrictEqual([aKey(1)]);
 });
 
 it('GetKey finds a key in any state', async () => {

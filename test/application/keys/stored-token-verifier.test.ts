@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { StoredTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
 import { mintKey, tokenForm } from '../../../src/adapters/tokens/token.ts';
@@ -7,15 +7,18 @@ import type { ApiKeyRepository } from '../../../src/application/ports/api-key-re
 import type { TokenRefusal } from '../../../src/application/ports/token-verifier.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { aKey, forged } from '../../support/api-keys.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 
 const REMEMBERED_MS = 5_000;
 const START = Date.UTC(2026, 10, 20, 12);
 
 /** The wall clock of a test. */
 let now: Date;
+let clock: FakeClock;
 
 beforeEach(() => {
   now = new Date(START);
+  clock = fakeClock();
 });
 
 it('a key is rejected when it expires during the query', async () => {
@@ -29,28 +32,26 @@ it('a key is rejected when it expires during the query', async () => {
   expect(await verifying).toBeUndefined();
 });
 
-describe('a refusal', () => {
-  it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
-    ['unknown', async () => ''],
-    ['unknown', async () => mintKey().token],
-    ['unknown', async (keys) => forged((await stored(keys)).token)],
-    ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
-    ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
-  ])('is reported as %s, and is no use of a key', async (reason, tokenOf) => {
-    const keys = new Watched();
-    const { token: valid } = await stored(keys);
-    const token = await tokenOf(keys);
-    const reasons: TokenRefusal[] = [];
-    const refuse = (refusal: TokenRefusal) => void reasons.push(refusal);
-    const verifier = new StoredTokenVerifier(keys, tokenForm, () => now, refuse);
+it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
+  ['unknown', async () => ''],
+  ['unknown', async () => mintKey().token],
+  ['unknown', async (keys) => forged((await stored(keys)).token)],
+  ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
+  ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
+])('a refusal is reported as %s, and is no use of a key', async (reason, tokenOf) => {
+  const keys = new Watched();
+  const { token: valid } = await stored(keys);
+  const token = await tokenOf(keys);
+  const reasons: TokenRefusal[] = [];
+  const refuse = (refusal: TokenRefusal) => void reasons.push(refusal);
+  const verifier = new StoredTokenVerifier(keys, tokenForm, () => now, refuse);
 
-    expect(await verifier.verify(token)).toBeUndefined();
-    expect(reasons).toStrictEqual([reason]);
-    await verifier.recordUses();
-    expect(keys.written).toStrictEqual([]);
-    expect(await verifier.verify(valid)).toBeDefined();
-    expect(reasons).toStrictEqual([reason]);
-  });
+  expect(await verifier.verify(token)).toBeUndefined();
+  expect(reasons).toStrictEqual([reason]);
+  await verifier.recordUses();
+  expect(keys.written).toStrictEqual([]);
+  expect(await verifier.verify(valid)).toBeDefined();
+  expect(reasons).toStrictEqual([reason]);
 });
 
 it('a malformed token never reaches the storage', async () => {
@@ -64,182 +65,171 @@ it('a malformed token never reaches the storage', async () => {
   expect(keys.asked).toBe(0);
 });
 
-describe('a trusted key', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+it('a trusted key is known with all that a request needs, and not after its expiry', async () => {
+  const keys = new Watched();
+  const verifier = verifierOf(keys);
+  const limited = { rateLimit: { requests: 1, seconds: 60 }, originId: aKey(7).id };
+  const [tom, ann] = [await stored(keys, limited), await stored(keys, { expiresAt: at(10) })];
+  const { label, scopes } = aKey(1);
 
-  it('is known with all that a request needs, and not after its expiry', async () => {
-    const keys = new Watched();
-    const verifier = verifierOf(keys);
-    const limited = { rateLimit: { requests: 1, seconds: 60 }, originId: aKey(7).id };
-    const [tom, ann] = [await stored(keys, limited), await stored(keys, { expiresAt: at(10) })];
-    const { label, scopes } = aKey(1);
-
-    expect(await verifier.verify(tom.token)).toEqual({ id: tom.key.id, label, scopes, ...limited });
-    for (const ms of [0, 9]) {
-      now = at(ms);
-      expect(await verifier.verify(ann.token)).toEqual({ id: ann.key.id, label, scopes });
-    }
-    expect(keys.asked).toBe(2);
-    now = at(10);
-    expect(await verifier.verify(ann.token)).toBeUndefined();
-  });
-
-  it('is trusted for five seconds from the start of a query: a revocation may overtake its result', async () => {
-    const keys = new Watched();
-    const { token } = await stored(keys);
-    const verifier = verifierOf(keys);
-    const held = keys.hold();
-    const verifying = verifier.verify(token);
-    vi.advanceTimersByTime(REMEMBERED_MS - 1);
-    held.resolve();
-    const expected = await verifying;
-
-    for (const [ms, asked] of [
-      [0, 1],
-      [1, 2],
-      [REMEMBERED_MS - 1, 2],
-      [1, 3],
-    ] as const) {
-      vi.advanceTimersByTime(ms);
-      expect(await verifier.verify(token)).toEqual(expected);
-      expect(keys.asked).toBe(asked);
-    }
-  });
-
-  // So the time of a rejection does not tell whether the key exists.
-  it('was valid: rejections are never cached', async () => {
-    const keys = new Watched();
-    const unknown = mintKey();
-    const wrong = forged((await stored(keys)).token);
-    const { token: expired } = await stored(keys, { expiresAt: at(0) });
-    const { token: revoked } = await stored(keys, { revokedAt: at(0) });
-    const verifier = verifierOf(keys);
-    for (let again = 0; again < 3; again++) {
-      for (const token of [unknown.token, wrong, expired, revoked]) await verifier.verify(token);
-    }
-    expect(keys.asked).toBe(12);
-
-    // A key that is created after a rejection is valid at once.
-    const { token, ...minted } = unknown;
-    await keys.insert(aKey(1, minted));
-    expect(await verifier.verify(token)).toBeDefined();
-  });
-
-  it('stays valid while the storage is away, but not longer than five seconds', async () => {
-    const keys = new Watched();
-    const { token } = await stored(keys);
-    const verifier = verifierOf(keys);
-    const expected = await verifier.verify(token);
-    keys.failing = true;
-
-    vi.advanceTimersByTime(REMEMBERED_MS - 1);
-    expect(await verifier.verify(token)).toEqual(expected);
-    vi.advanceTimersByTime(1);
-    // A failure is never cached.
-    for (const one of [token, token, mintKey().token]) {
-      await expect(verifier.verify(one)).rejects.toThrow(StorageUnavailable);
-    }
-
-    keys.failing = false;
-    expect(await verifier.verify(token)).toEqual(expected);
-    expect(keys.asked).toBe(5);
-  });
-
-  it('is forgotten as the oldest of more than ten thousand', async () => {
-    const keys = new Watched();
-    const tokens: string[] = [];
-    for (let n = 0; n <= 10_000; n++) tokens.push((await stored(keys)).token);
-    const verifier = verifierOf(keys);
-    for (const token of tokens) await verifier.verify(token);
-    expect(keys.asked).toBe(10_001);
-
-    for (const token of [tokens[1]!, tokens[5_000]!, tokens[10_000]!]) await verifier.verify(token);
-    expect(keys.asked).toBe(10_001);
-
-    await verifier.verify(tokens[0]!);
-    expect(keys.asked).toBe(10_002);
-
-    // A key that was looked up again is the youngest. It is not the oldest before: then it would make room for itself.
-    vi.advanceTimersByTime(REMEMBERED_MS);
-    await verifier.verify(tokens[3]!);
-    for (let n = 0; n < 2; n++) await verifier.verify((await stored(keys)).token);
-    await verifier.verify(tokens[3]!);
-    expect(keys.asked).toBe(10_005);
-  });
+  expect(await verifier.verify(tom.token)).toEqual({ id: tom.key.id, label, scopes, ...limited });
+  for (const ms of [0, 9]) {
+    now = at(ms);
+    expect(await verifier.verify(ann.token)).toEqual({ id: ann.key.id, label, scopes });
+  }
+  expect(keys.asked).toBe(2);
+  now = at(10);
+  expect(await verifier.verify(ann.token)).toBeUndefined();
 });
 
-describe('recordUses', () => {
-  it('stores when a key was last used, trusted or not, each use once, and nothing without a use', async () => {
-    const keys = new Watched();
-    const [tom, ann] = [await stored(keys), await stored(keys)];
-    const verifier = verifierOf(keys);
-    await verifier.recordUses();
-    await verifier.verify(tom.token);
-    now = at(10);
-    await verifier.verify(ann.token);
-    now = at(20);
-    await verifier.verify(tom.token);
-    expect(keys.written).toStrictEqual([]);
+it('a trusted key is trusted for five seconds from the start of a query: a revocation may overtake its result', async () => {
+  const keys = new Watched();
+  const { token } = await stored(keys);
+  const verifier = verifierOf(keys);
+  const held = keys.hold();
+  const verifying = verifier.verify(token);
+  clock.advance(REMEMBERED_MS - 1);
+  held.resolve();
+  const expected = await verifying;
 
-    await verifier.recordUses();
-    await verifier.recordUses();
+  for (const [ms, asked] of [
+    [0, 1],
+    [1, 2],
+    [REMEMBERED_MS - 1, 2],
+    [1, 3],
+  ] as const) {
+    clock.advance(ms);
+    expect(await verifier.verify(token)).toEqual(expected);
+    expect(keys.asked).toBe(asked);
+  }
+});
 
-    expect(await keys.findById(tom.key.id)).toStrictEqual({ ...tom.key, lastUsedAt: at(20) });
-    expect(await keys.findById(ann.key.id)).toStrictEqual({ ...ann.key, lastUsedAt: at(10) });
-    expect(keys.written).toStrictEqual([
-      new Map([
-        [tom.key.id, at(20)],
-        [ann.key.id, at(10)],
-      ]),
-    ]);
-  });
+// So the time of a rejection does not tell whether the key exists.
+it('rejections are never cached, so a trusted key was valid', async () => {
+  const keys = new Watched();
+  const unknown = mintKey();
+  const wrong = forged((await stored(keys)).token);
+  const { token: expired } = await stored(keys, { expiresAt: at(0) });
+  const { token: revoked } = await stored(keys, { revokedAt: at(0) });
+  const verifier = verifierOf(keys);
+  for (let again = 0; again < 3; again++) {
+    for (const token of [unknown.token, wrong, expired, revoked]) await verifier.verify(token);
+  }
+  expect(keys.asked).toBe(12);
 
-  it('keeps uses for the next call when it fails, and the later of two', async () => {
-    const keys = new Watched();
-    const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
-    const verifier = verifierOf(keys);
-    await verifier.verify(tom.token);
-    await verifier.verify(ann.token);
-    const held = keys.hold();
-    const recording = verifier.recordUses();
-    now = at(10);
-    await verifier.verify(ann.token);
-    held.reject(new StorageUnavailable('gone'));
-    await expect(recording).rejects.toThrow(StorageUnavailable);
-    await verifier.verify(zoe.token);
+  // A key that is created after a rejection is valid at once.
+  const { token, ...minted } = unknown;
+  await keys.insert(aKey(1, minted));
+  expect(await verifier.verify(token)).toBeDefined();
+});
 
-    await verifier.recordUses();
-    await verifier.recordUses();
+it('a trusted key stays valid while the storage is away, but not longer than five seconds', async () => {
+  const keys = new Watched();
+  const { token } = await stored(keys);
+  const verifier = verifierOf(keys);
+  const expected = await verifier.verify(token);
+  keys.failing = true;
 
-    expect(keys.written).toStrictEqual([
-      new Map([
-        [tom.key.id, at(0)],
-        [ann.key.id, at(10)],
-        [zoe.key.id, at(10)],
-      ]),
-    ]);
-  });
+  clock.advance(REMEMBERED_MS - 1);
+  expect(await verifier.verify(token)).toEqual(expected);
+  clock.advance(1);
+  // A failure is never cached.
+  for (const one of [token, token, mintKey().token]) {
+    await expect(verifier.verify(one)).rejects.toThrow(StorageUnavailable);
+  }
 
-  it('never goes back in time, whichever query finishes first', async () => {
-    const keys = new Watched();
-    const { token, key } = await stored(keys);
-    const verifier = verifierOf(keys);
-    const held = keys.hold();
-    const slow = verifier.verify(token);
-    now = at(10);
-    await verifier.verify(token);
-    held.resolve();
-    await slow;
+  keys.failing = false;
+  expect(await verifier.verify(token)).toEqual(expected);
+  expect(keys.asked).toBe(5);
+});
 
-    await verifier.recordUses();
+it('a trusted key is forgotten as the oldest of more than ten thousand', async () => {
+  const keys = new Watched();
+  const tokens: string[] = [];
+  for (let n = 0; n <= 10_000; n++) tokens.push((await stored(keys)).token);
+  const verifier = verifierOf(keys);
+  for (const token of tokens) await verifier.verify(token);
+  expect(keys.asked).toBe(10_001);
 
-    expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
-  });
+  for (const token of [tokens[1]!, tokens[5_000]!, tokens[10_000]!]) await verifier.verify(token);
+  expect(keys.asked).toBe(10_001);
+
+  await verifier.verify(tokens[0]!);
+  expect(keys.asked).toBe(10_002);
+
+  // A key that was looked up again is the youngest. It is not the oldest before: then it would make room for itself.
+  clock.advance(REMEMBERED_MS);
+  await verifier.verify(tokens[3]!);
+  for (let n = 0; n < 2; n++) await verifier.verify((await stored(keys)).token);
+  await verifier.verify(tokens[3]!);
+  expect(keys.asked).toBe(10_005);
+});
+
+it('recordUses stores when a key was last used, trusted or not, each use once, and nothing without a use', async () => {
+  const keys = new Watched();
+  const [tom, ann] = [await stored(keys), await stored(keys)];
+  const verifier = verifierOf(keys);
+  await verifier.recordUses();
+  await verifier.verify(tom.token);
+  now = at(10);
+  await verifier.verify(ann.token);
+  now = at(20);
+  await verifier.verify(tom.token);
+  expect(keys.written).toStrictEqual([]);
+
+  await verifier.recordUses();
+  await verifier.recordUses();
+
+  expect(await keys.findById(tom.key.id)).toStrictEqual({ ...tom.key, lastUsedAt: at(20) });
+  expect(await keys.findById(ann.key.id)).toStrictEqual({ ...ann.key, lastUsedAt: at(10) });
+  expect(keys.written).toStrictEqual([
+    new Map([
+      [tom.key.id, at(20)],
+      [ann.key.id, at(10)],
+    ]),
+  ]);
+});
+
+it('recordUses keeps uses for the next call when it fails, and the later of two', async () => {
+  const keys = new Watched();
+  const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
+  const verifier = verifierOf(keys);
+  await verifier.verify(tom.token);
+  await verifier.verify(ann.token);
+  const held = keys.hold();
+  const recording = verifier.recordUses();
+  now = at(10);
+  await verifier.verify(ann.token);
+  held.reject(new StorageUnavailable('gone'));
+  await expect(recording).rejects.toThrow(StorageUnavailable);
+  await verifier.verify(zoe.token);
+
+  await verifier.recordUses();
+  await verifier.recordUses();
+
+  expect(keys.written).toStrictEqual([
+    new Map([
+      [tom.key.id, at(0)],
+      [ann.key.id, at(10)],
+      [zoe.key.id, at(10)],
+    ]),
+  ]);
+});
+
+it('recordUses never goes back in time, whichever query finishes first', async () => {
+  const keys = new Watched();
+  const { token, key } = await stored(keys);
+  const verifier = verifierOf(keys);
+  const held = keys.hold();
+  const slow = verifier.verify(token);
+  now = at(10);
+  await verifier.verify(token);
+  held.resolve();
+  await slow;
+
+  await verifier.recordUses();
+
+  expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
 });
 
 /** A repository that counts its calls and can be slow or away. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DamagedApiKey, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type Checkable, CheckStorage } from '../../../src/application/maintenance/check-storage.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
@@ -42,49 +42,50 @@ async function damagedAt(...ids: readonly bigint[]): Promise<ReadablePetArchive>
   });
 }
 
-describe('CheckStorage', () => {
-  it('finds nothing in a sound storage, and reads everything', async () => {
-    const { findings, progress, checked } = await check({});
-    expect(findings).toStrictEqual([]);
-    const total = 2500;
-    expect(progress).toStrictEqual([1000, 2000, 2500].map((done) => ({ doing: 'checking', done, total })));
-    expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
-  });
+it('CheckStorage finds nothing in a sound storage, and reads everything', async () => {
+  const { findings, progress, checked } = await check({});
+  expect(findings).toStrictEqual([]);
+  const total = 2500;
+  expect(progress).toStrictEqual([1000, 2000, 2500].map((done) => ({ doing: 'checking', done, total })));
+  expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+});
 
-  it('reports that few ids are left', async () => {
-    const archive = archiveWith(await storeWith(PETS), { lastId: async () => MAX_PET_ID });
-    const problem = 'fewer than 1000000000000 ids are left for new pets';
-    expect((await check({ archive })).findings).toStrictEqual([{ about: 'pet ids', problem }]);
-  });
+it('CheckStorage reports that few ids are left', async () => {
+  const archive = archiveWith(await storeWith(PETS), { lastId: async () => MAX_PET_ID });
+  const problem = 'fewer than 1000000000000 ids are left for new pets';
+  expect((await check({ archive })).findings).toStrictEqual([{ about: 'pet ids', problem }]);
+});
 
-  it('reports the storage as a whole, then every damaged pet and key, and reads on', async () => {
-    const [first, second, last] = [PETS[0]!.id, PETS[1]!.id, PETS.at(-1)!.id];
-    const { findings, checked } = await check({
-      archive: await damagedAt(first, second, last),
-      keys: { list: async () => [aKey(1), new DamagedApiKey('f', 'scopes must be some')] },
-      inspector: {
-        async *findings() {
-          yield { about: 'file', problem: 'it is bent' };
-        },
+it('CheckStorage reports the storage as a whole, then every damaged pet and key, and reads on', async () => {
+  const [first, second, last] = [PETS[0]!.id, PETS[1]!.id, PETS.at(-1)!.id];
+  const { findings, checked } = await check({
+    archive: await damagedAt(first, second, last),
+    keys: { list: async () => [aKey(1), new DamagedApiKey('f', 'scopes must be some')] },
+    inspector: {
+      async *findings() {
+        yield { about: 'file', problem: 'it is bent' };
       },
-    });
-    expect(findings).toStrictEqual([
-      { about: 'file', problem: 'it is bent' },
-      ...[first, second, last].map((id) => ({ about: `pet ${id}`, problem: 'it is torn' })),
-      { about: 'API key f', problem: 'scopes must be some' },
-    ]);
-    expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+    },
   });
+  expect(findings).toStrictEqual([
+    { about: 'file', problem: 'it is bent' },
+    ...[first, second, last].map((id) => ({ about: `pet ${id}`, problem: 'it is torn' })),
+    { about: 'API key f', problem: 'scopes must be some' },
+  ]);
+  expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+});
 
-  it('reports the fingerprint of another pet', async () => {
-    const pet = { ...PETS[0]!, idempotency: idempotencyFor('key 1', 'body wrong') };
-    const { findings } = await check({ archive: await storeWith([pet]) });
-    expect(findings).toStrictEqual([
-      { about: 'pet 1', problem: 'the fingerprint of its idempotency key must be that of the pet' },
-    ]);
-  });
+it('CheckStorage reports the fingerprint of another pet', async () => {
+  const pet = { ...PETS[0]!, idempotency: idempotencyFor('key 1', 'body wrong') };
+  const { findings } = await check({ archive: await storeWith([pet]) });
+  expect(findings).toStrictEqual([
+    { about: 'pet 1', problem: 'the fingerprint of its idempotency key must be that of the pet' },
+  ]);
+});
 
-  it.each([2n, PETS.at(-1)!.id])('reports pets that are counted but cannot be read: %s', async (lost) => {
+it.each([2n, PETS.at(-1)!.id])(
+  'CheckStorage reports pets that are counted but cannot be read: %s',
+  async (lost) => {
     const store = await storeWith(PETS);
     const archive = archiveWith(store, {
       read: async (after, limit) => (await store.read(after, limit)).filter(({ id }) => id !== lost),
@@ -93,32 +94,32 @@ describe('CheckStorage', () => {
     expect(findings).toStrictEqual([
       { about: 'pets', problem: '2500 are counted, but only 2499 can be read' },
     ]);
-  });
+  },
+);
 
-  it('knows of more pets than were counted', async () => {
-    const archive = archiveWith(await storeWith(PETS), { count: async () => 4 });
-    const { progress } = await check({ archive });
-    expect(progress.map(({ done, total }) => total === done)).toStrictEqual([true, true, true]);
-  });
+it('CheckStorage knows of more pets than were counted', async () => {
+  const archive = archiveWith(await storeWith(PETS), { count: async () => 4 });
+  const { progress } = await check({ archive });
+  expect(progress.map(({ done, total }) => total === done)).toStrictEqual([true, true, true]);
+});
 
-  it('ends with a failure of the storage', async () => {
-    const failure = new StorageUnavailable('the disk is gone');
-    const archive = archiveWith(await storeWith(PETS), { read: async () => Promise.reject(failure) });
-    await expect(check({ archive })).rejects.toBe(failure);
-  });
+it('CheckStorage ends with a failure of the storage', async () => {
+  const failure = new StorageUnavailable('the disk is gone');
+  const archive = archiveWith(await storeWith(PETS), { read: async () => Promise.reject(failure) });
+  await expect(check({ archive })).rejects.toBe(failure);
+});
 
-  it('ends where a pet is out of order', async () => {
-    const store = await storeWith(PETS);
-    const archive = archiveWith(store, {
-      async read(after, limit) {
-        const [first, ...rest] = await store.read(after, limit);
-        throw new DamagedPet(first!.id, 'it is out of order', [rest[0]!]);
-      },
-    });
-    const { findings } = await check({ archive });
-    expect(findings).toStrictEqual([
-      { about: 'pet 1', problem: 'it is out of order' },
-      { about: 'pets', problem: '2500 are counted, but only 2 can be read' },
-    ]);
+it('CheckStorage ends where a pet is out of order', async () => {
+  const store = await storeWith(PETS);
+  const archive = archiveWith(store, {
+    async read(after, limit) {
+      const [first, ...rest] = await store.read(after, limit);
+      throw new DamagedPet(first!.id, 'it is out of order', [rest[0]!]);
+    },
   });
+  const { findings } = await check({ archive });
+  expect(findings).toStrictEqual([
+    { about: 'pet 1', problem: 'it is out of order' },
+    { about: 'pets', problem: '2500 are counted, but only 2 can be read' },
+  ]);
 });

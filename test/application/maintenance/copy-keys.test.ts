@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { CopyKeys } from '../../../src/application/maintenance/copy-keys.ts';
@@ -24,88 +24,87 @@ async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyReposi
   return [keys.length, alreadyThere];
 }
 
-describe('CopyKeys', () => {
-  it('makes an exact copy, leaves the source as it is, and can be repeated', async () => {
-    const source = await keysWith(...SOME);
-    // Half done before.
-    const target = await keysWith(SOME[1]!, SOME[3]!);
+it('CopyKeys makes an exact copy, leaves the source as it is, and can be repeated', async () => {
+  const source = await keysWith(...SOME);
+  // Half done before.
+  const target = await keysWith(SOME[1]!, SOME[3]!);
 
-    for (const before of [2, 5]) expect(await copy(source, target)).toStrictEqual([5, before]);
+  for (const before of [2, 5]) expect(await copy(source, target)).toStrictEqual([5, before]);
 
-    expect(await target.list()).toStrictEqual(SOME);
-    expect(await source.list()).toStrictEqual(SOME);
-  });
+  expect(await target.list()).toStrictEqual(SOME);
+  expect(await source.list()).toStrictEqual(SOME);
+});
 
-  it('leaves other keys as they are', async () => {
-    const target = await keysWith(aKey(9, { expiresAt: JULY! }));
+it('CopyKeys leaves other keys as they are', async () => {
+  const target = await keysWith(aKey(9, { expiresAt: JULY! }));
 
-    expect(await copy(await keysWith(), target)).toStrictEqual([0, 0]);
-    expect(await copy(await keysWith(aKey(1)), target)).toStrictEqual([1, 0]);
+  expect(await copy(await keysWith(), target)).toStrictEqual([0, 0]);
+  expect(await copy(await keysWith(aKey(1)), target)).toStrictEqual([1, 0]);
 
-    expect(await target.list()).toStrictEqual([aKey(1), aKey(9, { expiresAt: JULY! })]);
-  });
+  expect(await target.list()).toStrictEqual([aKey(1), aKey(9, { expiresAt: JULY! })]);
+});
 
-  it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
-    ['revoked in the source', { revokedAt: JUNE! }, {}, { revokedAt: JUNE! }],
-    ['revoked earlier in the source', { revokedAt: MAY! }, { revokedAt: JUNE! }, { revokedAt: MAY! }],
-    ['revoked earlier in the target', { revokedAt: JUNE! }, { revokedAt: MAY! }, { revokedAt: MAY! }],
-    ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
-    ['expires earlier in the source', { expiresAt: MAY! }, { expiresAt: JUNE! }, { expiresAt: MAY! }],
-    ['expires earlier in the target', { expiresAt: JUNE! }, { expiresAt: MAY! }, { expiresAt: MAY! }],
-    ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
-    ['used later in the target', { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }, { lastUsedAt: JUNE! }],
-    ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
-  ])('ends a key that is there already as early as either does: %s', async (_, ours, theirs, expected) => {
+it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
+  ['revoked in the source', { revokedAt: JUNE! }, {}, { revokedAt: JUNE! }],
+  ['revoked earlier in the source', { revokedAt: MAY! }, { revokedAt: JUNE! }, { revokedAt: MAY! }],
+  ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
+  ['expires earlier in the target', { expiresAt: JUNE! }, { expiresAt: MAY! }, { expiresAt: MAY! }],
+  ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
+  ['used later in the target', { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }, { lastUsedAt: JUNE! }],
+  ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
+])(
+  'CopyKeys ends a key that is there already as early as either does: %s',
+  async (_, ours, theirs, expected) => {
     const target = await keysWith(aKey(1, theirs));
 
     await copy(await keysWith(aKey(1, ours)), target);
 
     expect(await target.list()).toStrictEqual([aKey(1, expected)]);
-  });
+  },
+);
 
-  it.each([0, 2, 4])('changes nothing when another key has the id of the key %i', async (index) => {
-    const { id } = SOME[index]!;
-    const another = { ...aKey(9), id };
-    const target = await keysWith(another);
+it.each([0, 2, 4])('CopyKeys changes nothing when another key has the id of the key %i', async (index) => {
+  const { id } = SOME[index]!;
+  const another = { ...aKey(9), id };
+  const target = await keysWith(another);
 
-    const copying = copy(await keysWith(...SOME), target);
+  const copying = copy(await keysWith(...SOME), target);
 
-    await expect(copying).rejects.toStrictEqual(new ApiKeyIdTaken(id));
-    expect(await target.list()).toStrictEqual([another]);
-  });
+  await expect(copying).rejects.toStrictEqual(new ApiKeyIdTaken(id));
+  expect(await target.list()).toStrictEqual([another]);
+});
 
-  it('checks for such a key without writing', async () => {
-    const another = { ...aKey(9), id: aKey(2).id };
-    const target = await keysWith(another);
+it('CopyKeys checks for such a key without writing', async () => {
+  const another = { ...aKey(9), id: aKey(2).id };
+  const target = await keysWith(another);
 
-    await expect(new CopyKeys(await keysWith(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
-    await new CopyKeys(await keysWith(aKey(1)), target).check();
+  await expect(new CopyKeys(await keysWith(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
+  await new CopyKeys(await keysWith(aKey(1)), target).check();
 
-    expect(await target.list()).toStrictEqual([another]);
-  });
+  expect(await target.list()).toStrictEqual([another]);
+});
 
-  it('does not overwrite another key that arrives during the copy', async () => {
-    const another = { ...aKey(9), id: aKey(2).id };
-    class Busy extends InMemoryApiKeyRepository {
-      override async insert(key: ApiKey): Promise<void> {
-        await super.insert(another);
-        await super.insert(key);
-      }
+it('CopyKeys does not overwrite another key that arrives during the copy', async () => {
+  const another = { ...aKey(9), id: aKey(2).id };
+  class Busy extends InMemoryApiKeyRepository {
+    override async insert(key: ApiKey): Promise<void> {
+      await super.insert(another);
+      await super.insert(key);
     }
-    const target = new Busy();
+  }
+  const target = new Busy();
 
-    await expect(copy(await keysWith(aKey(1), aKey(2), aKey(3)), target)).rejects.toThrow(ApiKeyIdTaken);
+  await expect(copy(await keysWith(aKey(1), aKey(2), aKey(3)), target)).rejects.toThrow(ApiKeyIdTaken);
 
-    expect(await target.list()).toStrictEqual([aKey(1), another]);
-  });
+  expect(await target.list()).toStrictEqual([aKey(1), another]);
+});
 
-  it('passes on errors of the source and the target', async () => {
-    const broken = new StorageUnavailable('gone');
-    const source = { list: () => Promise.reject(broken) };
-    await expect(copy(source, await keysWith())).rejects.toBe(broken);
+it('CopyKeys passes on errors of the source and the target', async () => {
+  const broken = new StorageUnavailable('gone');
+  const source = { list: () => Promise.reject(broken) };
+  await expect(copy(source, await keysWith())).rejects.toBe(broken);
 
-    const full = await keysWith();
-    full.insert = () => Promise.reject(broken);
-    await expect(copy(await keysWith(...SOME), full)).rejects.toBe(broken);
-  });
+  const full = await keysWith();
+  full.insert = () => Promise.reject(broken);
+  await expect(copy(await keysWith(...SOME), full)).rejects.toBe(broken);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CountsDiffer, PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { ArchiveSource } from '../../../src/application/maintenance/archive-source.ts';
@@ -43,237 +43,232 @@ function watched(
 
 const result = (pets: number, alreadyThere = 0, others = 0) => ({ pets, alreadyThere, others });
 
-describe('CopyPets', () => {
-  it('makes an exact copy and never reuses its ids', async () => {
-    const target = new InMemoryPetRepository();
+it('CopyPets makes an exact copy and never reuses its ids', async () => {
+  const target = new InMemoryPetRepository();
 
-    expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
+  expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
 
-    expect(await everything(target)).toStrictEqual(SOME);
-    expect((await target.insert(aPet({ name: 'Tom' }))).id).toBe(LAST + 1n);
+  expect(await everything(target)).toStrictEqual(SOME);
+  expect((await target.insert(aPet({ name: 'Tom' }))).id).toBe(LAST + 1n);
+});
+
+it('CopyPets copies an empty source and still reserves its assigned ids', async () => {
+  const source = await petsAfter(7n);
+  const target = new InMemoryPetRepository();
+  expect(await copy(source, target)).toStrictEqual(result(0));
+  expect(await target.lastId()).toBe(7n);
+});
+
+it.each(['source', 'target'])('CopyPets refuses a damaged pet whose id is 0 in the %s', async (side) => {
+  const sound = await storeWith(SOME);
+  const damaged = new DamagedPet(0n, 'it is torn');
+  const torn = archiveWith(sound, {
+    read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
   });
+  const copying = side === 'source' ? copy(torn, new InMemoryPetRepository()) : copy(sound, torn);
+  await expect(copying).rejects.toBe(damaged);
+});
 
-  it('copies an empty source and still reserves its assigned ids', async () => {
-    const source = await petsAfter(7n);
-    const target = new InMemoryPetRepository();
-    expect(await copy(source, target)).toStrictEqual(result(0));
-    expect(await target.lastId()).toBe(7n);
+it('CopyPets writes nothing when the ids of the source leave too few for new pets', async () => {
+  const source = archiveWith(await storeWith(SOME), { lastId: async () => MAX_PET_ID });
+  const target = new InMemoryPetRepository();
+  await expect(copy(source, target)).rejects.toThrow('which would leave too few ids for new pets');
+  expect(await target.lastId()).toBe(0n);
+});
+
+it('CopyPets reads the source once, but for the comparison, when the target has none of its pets', async () => {
+  let reads = 0;
+  const source = await storeWith(SOME);
+  const counted = archiveWith(source, { read: (after, limit) => (reads++, source.read(after, limit)) });
+  await copy(counted, new InMemoryPetRepository());
+  expect(reads).toBe(3 + 2);
+});
+
+it('CopyPets reserves the ids before it writes the first pet', async () => {
+  const store = new InMemoryPetRepository();
+  const reserved: bigint[] = [];
+  const target = watched(store, { before: async () => reserved.push(await store.lastId()) });
+  await copy(await storeWith(SOME), target);
+  expect(reserved).toStrictEqual([LAST, LAST, LAST]);
+});
+
+it('CopyPets writes a batch when the previous one is durable, and reads only one ahead', async () => {
+  const source = await storeWith(SOME);
+  let reads = 0;
+  const counted = archiveWith(source, {
+    read: (after, limit) => (reads++, source.read(after, limit)),
   });
-
-  it.each(['source', 'target'])('refuses a damaged pet whose id is 0 in the %s', async (side) => {
-    const sound = await storeWith(SOME);
-    const damaged = new DamagedPet(0n, 'it is torn');
-    const torn = archiveWith(sound, {
-      read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
-    });
-    const copying = side === 'source' ? copy(torn, new InMemoryPetRepository()) : copy(sound, torn);
-    await expect(copying).rejects.toBe(damaged);
+  let writing = 0;
+  const ahead: number[] = [];
+  const target = watched(new InMemoryPetRepository(), {
+    before: async () => {
+      expect(++writing).toBe(1);
+      await new Promise(setImmediate);
+      ahead.push(reads);
+    },
+    after: () => writing--,
   });
+  await copy(counted, target);
+  // The comparison read one batch and prefetched another.
+  expect(ahead.map((count) => count - ahead[0]!)).toStrictEqual([0, 1, 1]);
+});
 
-  it('writes nothing when the ids of the source leave too few for new pets', async () => {
-    const source = archiveWith(await storeWith(SOME), { lastId: async () => MAX_PET_ID });
-    const target = new InMemoryPetRepository();
-    await expect(copy(source, target)).rejects.toThrow('which would leave too few ids for new pets');
-    expect(await target.lastId()).toBe(0n);
-  });
+it.each<readonly [what: string, there: readonly ArchivedPet[]]>([
+  ...[1, 999, 1000, 1001, 1700, 2499, 2500].map((n) => [`the first ${n}`, SOME.slice(0, n)] as const),
+  ['all but some in between', SOME.filter((_, index) => index % 7 !== 3)],
+  ['others, between and after those of the source', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
+])('CopyPets begins to write where a pet is missing, and leaves what is there: %s', async (_, there) => {
+  const target = await storeWith(there);
+  const written: ArchivedPet[] = [];
+  const watching = watched(target, { before: (pets) => written.push(...pets) });
+  const ids = new Set(there.map(({ id }) => id));
+  const missing = SOME.filter(({ id }) => !ids.has(id));
+  const others = there.filter((pet) => !SOME.includes(pet));
 
-  it('reads the source once when the target has none of its pets, but for the batches of the comparison', async () => {
-    let reads = 0;
-    const source = await storeWith(SOME);
-    const counted = archiveWith(source, { read: (after, limit) => (reads++, source.read(after, limit)) });
-    await copy(counted, new InMemoryPetRepository());
-    expect(reads).toBe(3 + 2);
-  });
+  expect(await copy(await storeWith(SOME), watching)).toStrictEqual(
+    result(2500, 2500 - missing.length, others.filter(({ id }) => id < LAST).length),
+  );
 
-  it('reserves the ids before it writes the first pet', async () => {
-    const store = new InMemoryPetRepository();
-    const reserved: bigint[] = [];
-    const target = watched(store, { before: async () => reserved.push(await store.lastId()) });
-    await copy(await storeWith(SOME), target);
-    expect(reserved).toStrictEqual([LAST, LAST, LAST]);
-  });
+  expect(written).toStrictEqual(SOME.filter(({ id }) => id >= (missing[0]?.id ?? Infinity)));
+  expect(await everything(target)).toStrictEqual(inOrderOfId([...there, ...missing]));
+});
 
-  it('writes a batch when the previous one is durable, and reads only one ahead', async () => {
-    const source = await storeWith(SOME);
-    let reads = 0;
-    const counted = archiveWith(source, {
-      read: (after, limit) => (reads++, source.read(after, limit)),
-    });
-    let writing = 0;
-    const ahead: number[] = [];
-    const target = watched(new InMemoryPetRepository(), {
-      before: async () => {
-        expect(++writing).toBe(1);
-        await new Promise(setImmediate);
-        ahead.push(reads);
-      },
-      after: () => writing--,
-    });
-    await copy(counted, target);
-    // The comparison read one batch and prefetched another.
-    expect(ahead.map((count) => count - ahead[0]!)).toStrictEqual([0, 1, 1]);
-  });
+it.each([0, 1500, 2499])('CopyPets changes nothing when another pet has the id of pet %i', async (index) => {
+  const taken = { ...SOME[index]!, name: 'somebody else' };
+  const target = await storeWith(
+    inOrderOfId([...SOME.slice(0, 10), taken]).filter(
+      ({ id, name }) => id !== taken.id || name === taken.name,
+    ),
+  );
+  const before = await everything(target);
 
-  it.each<readonly [what: string, there: readonly ArchivedPet[]]>([
-    ...[1, 999, 1000, 1001, 1700, 2499, 2500].map((n) => [`the first ${n}`, SOME.slice(0, n)] as const),
-    ['all but some in between', SOME.filter((_, index) => index % 7 !== 3)],
-    ['others, between and after those of the source', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
-  ])('begins to write where a pet is missing, and leaves what is there: %s', async (_, there) => {
-    const target = await storeWith(there);
-    const written: ArchivedPet[] = [];
-    const watching = watched(target, { before: (pets) => written.push(...pets) });
-    const ids = new Set(there.map(({ id }) => id));
-    const missing = SOME.filter(({ id }) => !ids.has(id));
-    const others = there.filter((pet) => !SOME.includes(pet));
+  const copying = copy(await storeWith(SOME), target);
 
-    expect(await copy(await storeWith(SOME), watching)).toStrictEqual(
-      result(2500, 2500 - missing.length, others.filter(({ id }) => id < LAST).length),
-    );
+  await expect(copying).rejects.toStrictEqual(new PetIdTaken(taken.id));
+  expect(await everything(target)).toStrictEqual(before);
+  expect(await target.lastId()).toBe(before.at(-1)!.id);
+});
 
-    expect(written).toStrictEqual(SOME.filter(({ id }) => id >= (missing[0]?.id ?? Infinity)));
-    expect(await everything(target)).toStrictEqual(inOrderOfId([...there, ...missing]));
-  });
+it('CopyPets leaves out a pet that took the greatest id before the start and is stored later', async () => {
+  const source = await storeWith(SOME);
+  await source.reserve(LAST + 3n);
+  const target = new InMemoryPetRepository();
+  const late = watched(target, { after: () => source.write([anArchivedPet({ id: LAST + 2n })]) });
+  expect(await copy(source, late)).toStrictEqual(result(2500));
+  expect(await everything(target)).toStrictEqual(SOME);
+  expect(await target.lastId()).toBe(LAST + 3n);
+});
 
-  it.each([0, 1500, 2499])('changes nothing when another pet has the id of pet %i', async (index) => {
-    const taken = { ...SOME[index]!, name: 'somebody else' };
-    const target = await storeWith(
-      inOrderOfId([...SOME.slice(0, 10), taken]).filter(
-        ({ id, name }) => id !== taken.id || name === taken.name,
-      ),
-    );
-    const before = await everything(target);
+// By then, the reader has passed the first gap but not the last one.
+it.each([
+  { where: 'behind the reader', id: 4n, copied: false },
+  { where: 'ahead of it', id: LAST - 1n, copied: true },
+])('CopyPets tolerates a pet that a service stores late, $where', async ({ id, copied }) => {
+  const source = await storeWith(SOME);
+  const target = new InMemoryPetRepository();
+  const pet = anArchivedPet({ id });
+  const late = watched(target, { after: () => source.write([pet]) });
 
-    const copying = copy(await storeWith(SOME), target);
+  const expected = copied ? inOrderOfId([...SOME, pet]) : SOME;
+  expect(await copy(source, late)).toStrictEqual(result(expected.length));
+  expect(await everything(target)).toStrictEqual(expected);
 
-    await expect(copying).rejects.toStrictEqual(new PetIdTaken(taken.id));
-    expect(await everything(target)).toStrictEqual(before);
-    expect(await target.lastId()).toBe(before.at(-1)!.id);
-  });
+  // A further copy brings the rest.
+  const all = inOrderOfId([...SOME, pet]);
+  expect(await copy(source, target)).toStrictEqual(result(2501, expected.length));
+  expect(await everything(target)).toStrictEqual(all);
+});
 
-  it('leaves out a pet that took the greatest id before the start and is stored later', async () => {
-    const source = await storeWith(SOME);
-    await source.reserve(LAST + 3n);
-    const target = new InMemoryPetRepository();
-    const late = watched(target, { after: () => source.write([anArchivedPet({ id: LAST + 2n })]) });
-    expect(await copy(source, late)).toStrictEqual(result(2500));
-    expect(await everything(target)).toStrictEqual(SOME);
-    expect(await target.lastId()).toBe(LAST + 3n);
-  });
+const REMOVED = 'the source should have 2500 pets, but it has 2499: did something remove pets?';
+const ADDED = 'the target should have 2500 pets, but it has 2501: does another program write pets there?';
 
-  // By then, the reader has passed the first gap but not the last one.
-  it.each([
-    { where: 'behind the reader', id: 4n, copied: false },
-    { where: 'ahead of it', id: LAST - 1n, copied: true },
-  ])('tolerates a pet that a service stores late, $where', async ({ id, copied }) => {
-    const source = await storeWith(SOME);
-    const target = new InMemoryPetRepository();
-    const pet = anArchivedPet({ id });
-    const late = watched(target, { after: () => source.write([pet]) });
+it.each<
+  readonly [string, string, (source: PetArchive, target: PetArchive) => readonly [PetArchive, PetArchive]]
+>([
+  [
+    'a pet that existed at the start cannot be read',
+    REMOVED,
+    (source, target) => {
+      const read: PetArchive['read'] = async (...range) =>
+        (await source.read(...range)).filter(({ id }) => id !== 1001n);
+      return [archiveWith(source, { read }), target];
+    },
+  ],
+  [
+    'a pet has disappeared from the source at the end',
+    REMOVED,
+    (source, target) => {
+      let gone = 0;
+      const count: PetArchive['count'] = async (upTo) => (await source.count(upTo)) - gone;
+      return [archiveWith(source, { count }), watched(target, { after: () => (gone = 1) })];
+    },
+  ],
+  [
+    'another pet appears in the target',
+    ADDED,
+    (source, target) => [source, watched(target, { after: () => target.write([anArchivedPet({ id: 4n })]) })],
+  ],
+  [
+    'the target has lost a pet that it acknowledged',
+    'the target should have 2500 pets, but it has 2497: did something remove pets?',
+    (source, target) => [source, archiveWith(target, { write: (pets) => target.write(pets.slice(1)) })],
+  ],
+])('CopyPets fails when %s', async (_, message, arrange) => {
+  const copying = copy(...arrange(await storeWith(SOME), new InMemoryPetRepository()));
+  await expect(copying).rejects.toThrow(CountsDiffer);
+  await expect(copying).rejects.toThrow(`${message} Run the command again`);
+});
 
-    const expected = copied ? inOrderOfId([...SOME, pet]) : SOME;
-    expect(await copy(source, late)).toStrictEqual(result(expected.length));
-    expect(await everything(target)).toStrictEqual(expected);
+it('CopyPets fails when the last pet disappears from the source during the comparison', async () => {
+  const source = await storeWith(SOME.slice(0, -1));
+  const surveyed = archiveWith(source, { count: async () => 2500, greatestId: async () => LAST });
+  await expect(copy(surveyed, await storeWith(SOME))).rejects.toThrow(REMOVED);
+});
 
-    // A further copy brings the rest.
-    const all = inOrderOfId([...SOME, pet]);
-    expect(await copy(source, target)).toStrictEqual(result(2501, expected.length));
-    expect(await everything(target)).toStrictEqual(all);
-  });
+it('CopyPets tolerates new pets of a service on the target', async () => {
+  const store = new InMemoryPetRepository();
+  const target = watched(store, { after: () => store.insert(aPet({ name: 'new' })) });
+  expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
+  expect(await store.count(MAX_PET_ID)).toBe(2503);
+});
 
-  const REMOVED = 'the source should have 2500 pets, but it has 2499: did something remove pets?';
-  const ADDED = 'the target should have 2500 pets, but it has 2501: does another program write pets there?';
+it('CopyPets reports its progress', async () => {
+  const seen: Progress[] = [];
+  await copy(await storeWith(SOME), await storeWith(SOME.slice(0, 1200)), seen);
+  expect(seen).toStrictEqual([
+    { doing: 'comparing', done: 1000, total: 2500 },
+    { doing: 'writing', done: 2200, total: 2500 },
+    { doing: 'writing', done: 2500, total: 2500 },
+  ]);
+});
 
-  it.each<
-    readonly [string, string, (source: PetArchive, target: PetArchive) => readonly [PetArchive, PetArchive]]
-  >([
-    [
-      'a pet that existed at the start cannot be read',
-      REMOVED,
-      (source, target) => {
-        const read: PetArchive['read'] = async (...range) =>
-          (await source.read(...range)).filter(({ id }) => id !== 1001n);
-        return [archiveWith(source, { read }), target];
-      },
-    ],
-    [
-      'a pet has disappeared from the source at the end',
-      REMOVED,
-      (source, target) => {
-        let gone = 0;
-        const count: PetArchive['count'] = async (upTo) => (await source.count(upTo)) - gone;
-        return [archiveWith(source, { count }), watched(target, { after: () => (gone = 1) })];
-      },
-    ],
-    [
-      'another pet appears in the target',
-      ADDED,
-      (source, target) => [
-        source,
-        watched(target, { after: () => target.write([anArchivedPet({ id: 4n })]) }),
-      ],
-    ],
-    [
-      'the target has lost a pet that it acknowledged',
-      'the target should have 2500 pets, but it has 2497: did something remove pets?',
-      (source, target) => [source, archiveWith(target, { write: (pets) => target.write(pets.slice(1)) })],
-    ],
-  ])('fails when %s', async (_, message, arrange) => {
-    const copying = copy(...arrange(await storeWith(SOME), new InMemoryPetRepository()));
-    await expect(copying).rejects.toThrow(CountsDiffer);
-    await expect(copying).rejects.toThrow(`${message} Run the command again`);
-  });
-
-  it('fails when the last pet disappears from the source during the comparison', async () => {
-    const source = await storeWith(SOME.slice(0, -1));
-    const surveyed = archiveWith(source, { count: async () => 2500, greatestId: async () => LAST });
-    await expect(copy(surveyed, await storeWith(SOME))).rejects.toThrow(REMOVED);
-  });
-
-  it('tolerates new pets of a service on the target', async () => {
-    const store = new InMemoryPetRepository();
-    const target = watched(store, { after: () => store.insert(aPet({ name: 'new' })) });
-    expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
-    expect(await store.count(MAX_PET_ID)).toBe(2503);
-  });
-
-  it('reports its progress', async () => {
-    const seen: Progress[] = [];
-    await copy(await storeWith(SOME), await storeWith(SOME.slice(0, 1200)), seen);
-    expect(seen).toStrictEqual([
-      { doing: 'comparing', done: 1000, total: 2500 },
-      { doing: 'writing', done: 2200, total: 2500 },
-      { doing: 'writing', done: 2500, total: 2500 },
-    ]);
-  });
-
-  it('ends every reading of the source that it began, also when it fails', async () => {
-    let open = 0;
-    class Counted extends ArchiveSource {
-      override async *read(...range: Parameters<ArchiveSource['read']>) {
-        open++;
-        try {
-          yield* super.read(...range);
-        } finally {
-          open--;
-        }
+it('CopyPets ends every reading of the source that it began, also when it fails', async () => {
+  let open = 0;
+  class Counted extends ArchiveSource {
+    override async *read(...range: Parameters<ArchiveSource['read']>) {
+      open++;
+      try {
+        yield* super.read(...range);
+      } finally {
+        open--;
       }
     }
-    const source = new Counted(await storeWith(SOME));
-    const ignore = () => {};
+  }
+  const source = new Counted(await storeWith(SOME));
+  const ignore = () => {};
 
-    await new CopyPets(source, await storeWith(SOME.slice(0, 10))).execute(ignore);
-    expect(open).toBe(0);
+  await new CopyPets(source, await storeWith(SOME.slice(0, 10))).execute(ignore);
+  expect(open).toBe(0);
 
-    const conflict = new CopyPets(source, await storeWith([{ ...SOME[0]!, name: 'Tom' }]));
-    await expect(conflict.execute(ignore)).rejects.toThrow(PetIdTaken);
-    expect(open).toBe(0);
-  });
+  const conflict = new CopyPets(source, await storeWith([{ ...SOME[0]!, name: 'Tom' }]));
+  await expect(conflict.execute(ignore)).rejects.toThrow(PetIdTaken);
+  expect(open).toBe(0);
+});
 
-  it('passes on errors of the source and the target', async () => {
-    const broken = new Error('broken');
-    const source = archiveWith(await storeWith(SOME), { read: () => Promise.reject(broken) });
-    await expect(copy(source, new InMemoryPetRepository())).rejects.toBe(broken);
-    const target = watched(new InMemoryPetRepository(), { before: () => Promise.reject(broken) });
-    await expect(copy(await storeWith(SOME), target)).rejects.toBe(broken);
-  });
+it('CopyPets passes on errors of the source and the target', async () => {
+  const broken = new Error('broken');
+  const source = archiveWith(await storeWith(SOME), { read: () => Promise.reject(broken) });
+  await expect(copy(source, new InMemoryPetRepository())).rejects.toBe(broken);
+  const target = watched(new InMemoryPetRepository(), { before: () => Promise.reject(broken) });
+  await expect(copy(await storeWith(SOME), target)).rejects.toBe(broken);
 });

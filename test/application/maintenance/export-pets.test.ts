@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CountsDiffer } from '../../../src/application/maintenance/errors.ts';
 import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
 import type { ArchivedPet, Progress } from '../../../src/application/ports/pet-archive.ts';
@@ -20,38 +20,36 @@ async function exported(batches: AsyncIterable<readonly ArchivedPet[]>): Promise
 
 const ignore = () => {};
 
-describe('ExportPets', () => {
-  it('yields every pet, and reports its progress', async () => {
-    const seen: Progress[] = [];
-    const batches = new ExportPets(await storeWith(SOME)).execute((progress) => seen.push(progress));
-    expect(await exported(batches)).toStrictEqual(SOME);
-    expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2500, total: 2500 });
-  });
+it('ExportPets yields every pet, and reports its progress', async () => {
+  const seen: Progress[] = [];
+  const batches = new ExportPets(await storeWith(SOME)).execute((progress) => seen.push(progress));
+  expect(await exported(batches)).toStrictEqual(SOME);
+  expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2500, total: 2500 });
+});
 
-  it('leaves out pets that are added after the start', async () => {
-    const store = await storeWith(SOME);
-    const pets: ArchivedPet[] = [];
-    for await (const batch of new ExportPets(store).execute(ignore)) {
-      pets.push(...batch);
-      await store.insert(aPet({ name: 'late' }));
-    }
-    expect(pets).toStrictEqual(SOME);
-  });
+it('ExportPets leaves out pets that are added after the start', async () => {
+  const store = await storeWith(SOME);
+  const pets: ArchivedPet[] = [];
+  for await (const batch of new ExportPets(store).execute(ignore)) {
+    pets.push(...batch);
+    await store.insert(aPet({ name: 'late' }));
+  }
+  expect(pets).toStrictEqual(SOME);
+});
 
-  it('tolerates pets that a service stores late, behind the reader and ahead of it', async () => {
-    const store = await storeWith(SOME);
-    const seen: Progress[] = [];
-    const batches = new ExportPets(store).execute((progress) => seen.push(progress));
-    const first = await batches.next();
-    const before = anArchivedPet({ id: LAST - 1n });
-    await store.write([anArchivedPet({ id: 4n }), before, anArchivedPet({ id: LAST + 1n })]);
-    const pets = [...(first.value ?? []), ...(await exported(batches))];
-    expect(pets).toStrictEqual(inOrderOfId([...SOME, before]));
-    expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2501, total: 2501 });
-  });
+it('ExportPets tolerates pets that a service stores late, behind the reader and ahead of it', async () => {
+  const store = await storeWith(SOME);
+  const seen: Progress[] = [];
+  const batches = new ExportPets(store).execute((progress) => seen.push(progress));
+  const first = await batches.next();
+  const before = anArchivedPet({ id: LAST - 1n });
+  await store.write([anArchivedPet({ id: 4n }), before, anArchivedPet({ id: LAST + 1n })]);
+  const pets = [...(first.value ?? []), ...(await exported(batches))];
+  expect(pets).toStrictEqual(inOrderOfId([...SOME, before]));
+  expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2501, total: 2501 });
+});
 
-  it('fails when a pet that was counted cannot be read', async () => {
-    const less = archiveWith(await storeWith(SOME), { count: async () => 2501 });
-    await expect(exported(new ExportPets(less).execute(ignore))).rejects.toThrow(CountsDiffer);
-  });
+it('ExportPets fails when a pet that was counted cannot be read', async () => {
+  const less = archiveWith(await storeWith(SOME), { count: async () => 2501 });
+  await expect(exported(new ExportPets(less).execute(ignore))).rejects.toThrow(CountsDiffer);
 });

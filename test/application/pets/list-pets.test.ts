@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { DamagedPet, InvalidPageSize } from '../../../src/application/pets/errors.ts';
 import { ListPets, type PageRequest } from '../../../src/application/pets/list-pets.ts';
@@ -28,89 +28,91 @@ function upTo(last: number): number[] {
   return Array.from({ length: last }, (_, index) => index + 1);
 }
 
-describe('ListPets', () => {
-  it('returns whole pets', async () => {
-    const page = await new ListPets(await catalogue(1)).execute({});
-    expect(page).toStrictEqual({
-      pets: [{ id: 1n, ...aPet({ name: 'pet 1' }) }],
-    });
+it('ListPets returns whole pets', async () => {
+  const page = await new ListPets(await catalogue(1)).execute({});
+  expect(page).toStrictEqual({
+    pets: [{ id: 1n, ...aPet({ name: 'pet 1' }) }],
   });
+});
 
-  it.each<[what: string, size: number, request: PageRequest, expected: Seen]>([
-    ['none', 0, {}, { ids: [] }],
-    ['fewer than the 20 of a page', 19, {}, { ids: upTo(19) }],
-    ['exactly a page', 20, {}, { ids: upTo(20) }],
-    ['one more than a page', 21, {}, { ids: upTo(20), next: 20n }],
-    ['the smallest page', 101, { limit: 1 }, { ids: [1], next: 1n }],
-    ['the greatest page', 101, { limit: 100 }, { ids: upTo(100), next: 100n }],
-    ['all with a status', 9, { status: 'pending' }, { ids: [2, 5, 8] }],
-    ['some with a status', 9, { status: 'sold', limit: 2 }, { ids: [3, 6], next: 6n }],
-    // Pets 7 and 8 also follow pet 6.
-    ['the last with a status', 9, { status: 'sold', limit: 1, after: 6n }, { ids: [9] }],
-  ])('returns the pets of a page, and where the next one begins: %s', async (_, size, request, expected) => {
+it.each<[what: string, size: number, request: PageRequest, expected: Seen]>([
+  ['none', 0, {}, { ids: [] }],
+  ['fewer than the 20 of a page', 19, {}, { ids: upTo(19) }],
+  ['exactly a page', 20, {}, { ids: upTo(20) }],
+  ['one more than a page', 21, {}, { ids: upTo(20), next: 20n }],
+  ['the smallest page', 101, { limit: 1 }, { ids: [1], next: 1n }],
+  ['the greatest page', 101, { limit: 100 }, { ids: upTo(100), next: 100n }],
+  ['all with a status', 9, { status: 'pending' }, { ids: [2, 5, 8] }],
+  ['some with a status', 9, { status: 'sold', limit: 2 }, { ids: [3, 6], next: 6n }],
+  // Pets 7 and 8 also follow pet 6.
+  ['the last with a status', 9, { status: 'sold', limit: 1, after: 6n }, { ids: [9] }],
+])(
+  'ListPets returns the pets of a page, and where the next one begins: %s',
+  async (_, size, request, expected) => {
     expect(await idsOf(await catalogue(size), request)).toStrictEqual(expected);
-  });
+  },
+);
 
-  it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects the limit %d', async (limit) => {
+it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
+  'ListPets rejects the limit %d',
+  async (limit) => {
     await expect(new ListPets(await catalogue(1)).execute({ limit })).rejects.toStrictEqual(
       new InvalidPageSize(),
     );
-  });
+  },
+);
 
-  describe('where a pet is damaged', () => {
-    /** Six pets, one of them with a damaged record. */
-    async function damaged(id: bigint): Promise<InMemoryPetRepository> {
-      class Damaged extends InMemoryPetRepository {
-        override async list(query: PetQuery): Promise<readonly Pet[]> {
-          return parseStoredPage(await super.list(query), query.after ?? 0n, (pet) =>
-            parseStoredPet(pet.id, pet.id === id ? { ...pet, status: 'damaged' } : pet),
-          );
-        }
-      }
-      const pets = new Damaged();
-      for (let n = 1; n <= 6; n++) await pets.insert(aPet({ name: `pet ${n}` }));
-      return pets;
+/** Six pets, one of them with a damaged record. */
+async function damaged(id: bigint): Promise<InMemoryPetRepository> {
+  class Damaged extends InMemoryPetRepository {
+    override async list(query: PetQuery): Promise<readonly Pet[]> {
+      return parseStoredPage(await super.list(query), query.after ?? 0n, (pet) =>
+        parseStoredPet(pet.id, pet.id === id ? { ...pet, status: 'damaged' } : pet),
+      );
     }
+  }
+  const pets = new Damaged();
+  for (let n = 1; n <= 6; n++) await pets.insert(aPet({ name: `pet ${n}` }));
+  return pets;
+}
 
-    it.each([
-      ['in the middle of the page', 5, 3n, [1, 2], 2n],
-      ['the last of the page', 3, 3n, [1, 2], 2n],
-      ['the first of the next page', 2, 3n, [1, 2], 2n],
-      ['after the next page', 1, 3n, [1], 1n],
-      ['the last of all', 20, 6n, [1, 2, 3, 4, 5], 5n],
-    ])('ends the page before it: %s', async (_what, limit, id, ids, next) => {
-      expect(await idsOf(await damaged(id), { limit })).toStrictEqual({ ids, next });
-    });
+it.each([
+  ['in the middle of the page', 5, 3n, [1, 2], 2n],
+  ['the last of the page', 3, 3n, [1, 2], 2n],
+  ['the first of the next page', 2, 3n, [1, 2], 2n],
+  ['after the next page', 1, 3n, [1], 1n],
+  ['the last of all', 20, 6n, [1, 2, 3, 4, 5], 5n],
+])('ListPets ends the page before a damaged pet: %s', async (_what, limit, id, ids, next) => {
+  expect(await idsOf(await damaged(id), { limit })).toStrictEqual({ ids, next });
+});
 
-    it('rejects a page that starts with it', async () => {
-      const list = new ListPets(await damaged(3n));
-      const expected = { kind: 'damaged-pet', id: 3n, before: [] };
-      await expect(list.execute({ limit: 2, after: 2n })).rejects.toMatchObject(expected);
-      await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
-    });
+it('ListPets rejects a page that starts with a damaged pet', async () => {
+  const list = new ListPets(await damaged(3n));
+  const expected = { kind: 'damaged-pet', id: 3n, before: [] };
+  await expect(list.execute({ limit: 2, after: 2n })).rejects.toMatchObject(expected);
+  await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
+});
 
-    it('returns every other pet exactly once to a walk that continues after it', async () => {
-      for (const damagedId of [1n, 3n, 6n]) {
-        const pets = await damaged(damagedId);
-        const walk: (number | string)[] = [];
-        for (let after: bigint | undefined = 0n; after !== undefined; ) {
-          try {
-            const { ids, next }: Seen = await idsOf(pets, { limit: 2, after });
-            walk.push(...ids);
-            after = next;
-          } catch (error) {
-            if (!(error instanceof DamagedPet)) throw error;
-            walk.push(`damaged ${error.id}`);
-            after = error.id;
-          }
-        }
-        expect(walk).toStrictEqual(upTo(6).map((id) => (BigInt(id) === damagedId ? `damaged ${id}` : id)));
+it('ListPets returns every other pet exactly once to a walk that continues after a damaged one', async () => {
+  for (const damagedId of [1n, 3n, 6n]) {
+    const pets = await damaged(damagedId);
+    const walk: (number | string)[] = [];
+    for (let after: bigint | undefined = 0n; after !== undefined; ) {
+      try {
+        const { ids, next }: Seen = await idsOf(pets, { limit: 2, after });
+        walk.push(...ids);
+        after = next;
+      } catch (error) {
+        if (!(error instanceof DamagedPet)) throw error;
+        walk.push(`damaged ${error.id}`);
+        after = error.id;
       }
-    });
-  });
+    }
+    expect(walk).toStrictEqual(upTo(6).map((id) => (BigInt(id) === damagedId ? `damaged ${id}` : id)));
+  }
+});
 
-  it('passes on every other error', async () => {
-    const gone = new StorageUnavailable('gone');
-    await expect(new ListPets(new FailingPetRepository(gone)).execute({})).rejects.toBe(gone);
-  });
+it('ListPets passes on every error but that of a damaged pet', async () => {
+  const gone = new StorageUnavailable('gone');
+  await expect(new ListPets(new FailingPetRepository(gone)).execute({})).rejects.toBe(gone);
 });

@@ -1,14 +1,14 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { BSON, type Document, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
-import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { throughProxy } from '../../../support/mongo-database.ts';
+import { openService, throughProxy } from '../../../support/mongo-database.ts';
+import { onLoopback } from '../../../support/on-loopback.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
@@ -38,7 +38,7 @@ it.each<readonly [Error, string]>([
     new MongoServerError({ code: 8000, codeName: 'AtlasError', message: 'bad auth : me' }),
     `${at} AtlasError (8000): ${WRONG_LOGIN}`,
   ],
-])('becomes one line for the operator: %s', (error, line) => {
+])('an error becomes one line for the operator: %s', (error, line) => {
   const reported = toSetupError(client, error);
 
   expect(reported).toStrictEqual(new StorageSetupError(line));
@@ -50,16 +50,19 @@ it('a server that wants a login is told from an account without a role', () => {
   expect(toSetupError(clientOf(hosts), error)).toStrictEqual(new StorageSetupError(line));
 });
 
-it('names a cluster by its service record', () => {
+it('an error names a cluster by its service record', () => {
   const cluster = clientOf({ srvHost: 'cluster.example', hosts: [], dbName: 'shop' });
   expect(toSetupError(cluster, new MongoError('no'))).toMatchObject({
     message: 'MongoDB at cluster.example, database "shop": no',
   });
 });
 
-it.each([new TypeError('a bug'), { code: 7 }, undefined])('passes on what is no such error: %s', (error) => {
-  expect(toSetupError(client, error)).toBe(error);
-});
+it.each([new TypeError('a bug'), { code: 7 }, undefined])(
+  'what is no error of the driver is passed on: %s',
+  (error) => {
+    expect(toSetupError(client, error)).toBe(error);
+  },
+);
 
 /** What is refused at once does not wait for it. */
 const FOREVER = 'serverSelectionTimeoutMS=100000000';
@@ -71,13 +74,11 @@ async function listening(serve: (socket: Socket) => unknown): Promise<string> {
     // The client may close the connection at any time.
     socket.on('error', () => {});
     serve(socket);
-  }).listen(0, '127.0.0.1');
+  });
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
-    server.close();
   });
-  await once(server, 'listening');
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `127.0.0.1:${await onLoopback(server)}`;
 }
 
 /**
@@ -114,7 +115,7 @@ it.each<readonly [string, Document, number]>([
   ['a standalone 8.0', { maxWireVersion: 25 }, 1],
   ['a standalone of a later version', { maxWireVersion: 29 }, 1],
   ['a member 8.0 of a set', { ...MEMBER, maxWireVersion: 25 }, 0],
-])('warns of a server that can lose acknowledged pets: %s', async (_, state, lines) => {
+])('a server that can lose acknowledged pets is warned of: %s', async (_, state, lines) => {
   const address = await listening(answering(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
@@ -132,110 +133,104 @@ it.each<readonly [string, Document, number]>([
   );
 });
 
-describe('a server that is not a primary is refused at once', () => {
-  it.each<readonly [Document, string, string]>([
-    [
-      { isWritablePrimary: true, msg: 'isdbgrid' },
-      '',
-      ' is a mongos; petstore needs a replica set without sharding',
-    ],
-    [
-      { ...MEMBER, secondary: true, primary: 'two:2' },
-      'directConnection=true',
-      ': directConnection=true, but it is not the primary of the replica set "pair" (that is two:2); ' +
-        'use replicaSet=pair instead',
-    ],
-    [
-      { isWritablePrimary: true },
-      'replicaSet=pair',
-      ': no suitable server: ADDRESS is a standalone server, but the connection string asks for replicaSet=pair',
-    ],
-    [
-      { ...MEMBER, isWritablePrimary: true },
-      'replicaSet=rs0&directConnection=true',
-      ': no suitable server: ADDRESS is the primary of the replica set "pair", ' +
-        'but the connection string asks for replicaSet=rs0',
-    ],
-  ])('%o with %s', async (state, query, problem) => {
-    const address = await listening(answering(() => state));
+it.each<readonly [Document, string, string]>([
+  [
+    { isWritablePrimary: true, msg: 'isdbgrid' },
+    '',
+    ' is a mongos; petstore needs a replica set without sharding',
+  ],
+  [
+    { ...MEMBER, secondary: true, primary: 'two:2' },
+    'directConnection=true',
+    ': directConnection=true, but it is not the primary of the replica set "pair" (that is two:2); ' +
+      'use replicaSet=pair instead',
+  ],
+  [
+    { isWritablePrimary: true },
+    'replicaSet=pair',
+    ': no suitable server: ADDRESS is a standalone server, but the connection string asks for replicaSet=pair',
+  ],
+  [
+    { ...MEMBER, isWritablePrimary: true },
+    'replicaSet=rs0&directConnection=true',
+    ': no suitable server: ADDRESS is the primary of the replica set "pair", ' +
+      'but the connection string asks for replicaSet=rs0',
+  ],
+])('a server that is not a primary is refused at once: %o with %s', async (state, query, problem) => {
+  const address = await listening(answering(() => state));
 
-    await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
-      new StorageSetupError(`MongoDB at ${address}, database "shop"${problem.replace('ADDRESS', address)}`),
-    );
-  });
+  await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
+    new StorageSetupError(`MongoDB at ${address}, database "shop"${problem.replace('ADDRESS', address)}`),
+  );
 });
 
-describe('a direct connection waits for a member', () => {
-  it.each<readonly [string, Document]>([
-    ['of a set without a primary', { ...MEMBER, secondary: true }],
-    ['that is elected, but takes no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
-  ])('%s', async (_, before) => {
-    let answers = 0;
-    const after = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
-    const address = await listening(answering(() => (++answers < 6 ? before : after)));
-    const connected = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
-    onTestFinished(() => connected.close());
+it.each<readonly [string, Document]>([
+  ['of a set without a primary', { ...MEMBER, secondary: true }],
+  ['that is elected, but takes no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
+])('a direct connection waits for a member %s', async (_, before) => {
+  let answers = 0;
+  const after = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
+  const address = await listening(answering(() => (++answers < 6 ? before : after)));
+  const connected = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
+  onTestFinished(() => connected.close());
 
-    expect(answers).toBeGreaterThanOrEqual(6);
-  });
-
-  it('until the time to select a server is over', async () => {
-    const { advance } = fakeClock();
-    const state = () => {
-      advance(600);
-      return { ...MEMBER, secondary: true };
-    };
-    const address = await listening(answering(state));
-    const url = `mongodb://${address}/shop?directConnection=true&serverSelectionTimeoutMS=1000`;
-
-    await expect(connect(url)).rejects.toThrow('of the replica set "pair" (there is none)');
-  });
+  expect(answers).toBeGreaterThanOrEqual(6);
 });
 
-describe('what is no MongoDB', () => {
-  const badRequest = (socket: Socket) => {
-    socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+it('a direct connection waits for a member no longer than the time to select a server', async () => {
+  const { advance } = fakeClock();
+  const state = () => {
+    advance(600);
+    return { ...MEMBER, secondary: true };
   };
+  const address = await listening(answering(state));
+  const url = `mongodb://${address}/shop?directConnection=true&serverSelectionTimeoutMS=1000`;
 
-  const SERVERS: readonly (readonly [string, (socket: Socket) => unknown, string])[] = [
-    ['connectTimeoutMS=300', () => {}, 'it does not answer within 300 ms; is it a MongoDB server?'],
-    ['', badRequest, 'it closes the connection without an answer; is it a MongoDB server without TLS?'],
-    [
-      '',
-      (socket) => socket.end(Buffer.from([21, 0, 0, 0, ...Array.from({ length: 17 }, () => 10)])),
-      'it does not speak the MongoDB protocol',
-    ],
-    ['tls=true', badRequest, 'it does not speak TLS, which the connection string asks for'],
-  ];
-
-  it('is described without the password, to each that opens it', async () => {
-    const describing = SERVERS.map(async ([query, serve, reason]) => {
-      const address = await listening(serve);
-      const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
-      const line = `MongoDB at ${address}, database "shop": no primary: ${address} cannot be used: ${reason}`;
-      const openings = [openMongoStorage(url, { autoMigrate: false }), migrate(url), openMongoArchive(url)];
-      for (const outcome of await Promise.allSettled(openings)) {
-        expect(outcome).toStrictEqual({ status: 'rejected', reason: new StorageSetupError(line) });
-      }
-    });
-    await Promise.all(describing);
-  });
-
-  it('is described by all its hosts if none of them resolves', async () => {
-    const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
-
-    const connecting = connect(url);
-
-    for (const host of ['one.invalid', 'two.invalid']) {
-      await expect(connecting).rejects.toThrow(`${host}:27017 cannot be used: getaddrinfo `);
-    }
-    await expect(connecting).rejects.toThrow(
-      /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop"/,
-    );
-  });
+  await expect(connect(url)).rejects.toThrow('of the replica set "pair" (there is none)');
 });
 
-it('to a MongoDB that does not answer is told after two seconds, without the password', async () => {
+const badRequest = (socket: Socket) => {
+  socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+};
+
+const SERVERS: readonly (readonly [string, (socket: Socket) => unknown, string])[] = [
+  ['connectTimeoutMS=300', () => {}, 'it does not answer within 300 ms; is it a MongoDB server?'],
+  ['', badRequest, 'it closes the connection without an answer; is it a MongoDB server without TLS?'],
+  [
+    '',
+    (socket) => socket.end(Buffer.from([21, 0, 0, 0, ...Array.from({ length: 17 }, () => 10)])),
+    'it does not speak the MongoDB protocol',
+  ],
+  ['tls=true', badRequest, 'it does not speak TLS, which the connection string asks for'],
+];
+
+it('what is no MongoDB is described without the password, to each that opens it', async () => {
+  const describing = SERVERS.map(async ([query, serve, reason]) => {
+    const address = await listening(serve);
+    const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
+    const line = `MongoDB at ${address}, database "shop": no primary: ${address} cannot be used: ${reason}`;
+    const openings = [openService(url), migrate(url), openMongoArchive(url)];
+    for (const outcome of await Promise.allSettled(openings)) {
+      expect(outcome).toStrictEqual({ status: 'rejected', reason: new StorageSetupError(line) });
+    }
+  });
+  await Promise.all(describing);
+});
+
+it('what is no MongoDB is described by all its hosts if none of them resolves', async () => {
+  const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
+
+  const connecting = connect(url);
+
+  for (const host of ['one.invalid', 'two.invalid']) {
+    await expect(connecting).rejects.toThrow(`${host}:27017 cannot be used: getaddrinfo `);
+  }
+  await expect(connecting).rejects.toThrow(
+    /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop"/,
+  );
+});
+
+it('a MongoDB that does not answer is told of after two seconds, without the password', async () => {
   // The timers of the driver are real.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -268,18 +263,17 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    ['compressors=snappy', 'snappy'],
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
   ])('is refused when an option needs a module that nobody can install: %s', async (option, module) => {
-    await expect(openMongoStorage(url(option), { autoMigrate: false })).rejects.toThrow(
+    await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );
   });
 
   it('is refused when it does not know the user', async () => {
     const withUser = url(FOREVER).replace('://', '://tom:secret@');
-    const error = await openMongoStorage(withUser, { autoMigrate: false }).catch((reason: unknown) => reason);
+    const error = await openService(withUser).catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(StorageSetupError);
     expect((error as Error).message).toMatch(

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 
@@ -8,130 +8,116 @@ const GUARANTEES = {
   readPreference: { mode: 'primary' },
 };
 
-describe('the options of the MongoDB client', () => {
-  it('are the defaults of petstore unless the connection string names them', () => {
-    const { options } = createClient('mongodb://h1,h2:27018/petstore');
+it('the options of the MongoDB client are the defaults of petstore unless the connection string names them', () => {
+  const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
-    expect(options).toMatchObject({
-      dbName: 'petstore',
-      appName: 'petstore',
-      maxPoolSize: 50,
-      waitQueueTimeoutMS: 2_000,
-      serverSelectionTimeoutMS: 25_000,
-      connectTimeoutMS: 2_000,
-      heartbeatFrequencyMS: 500,
-      socketTimeoutMS: 8_000,
-      retryReads: true,
-      retryWrites: true,
-      ...GUARANTEES,
-    });
-  });
-
-  it.each([
-    ['APPNAME=mine', { appName: 'mine' }],
-    ['serverselectiontimeoutms=7', { serverSelectionTimeoutMS: 7 }],
-    ['socketTimeoutMS=0', { socketTimeoutMS: 0 }],
-    ['retryWrites=false', { retryWrites: false }],
-    ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
-    ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
-    ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
-    ['w=majority&journal=true&readConcernLevel=majority&readPreference=primary', GUARANTEES],
-    // Except these: one would crash the process, the other would repeat inserts.
-    ['useBigInt64=true', { useBigInt64: false }],
-    ['maxAdaptiveRetries=2', { maxAdaptiveRetries: 0 }],
-  ])('are overridden by the connection string: %s', (query, expected) => {
-    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
-  });
-
-  it.each([
-    ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
-    ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
-  ])('can have other defaults for one client. The URL overrides them: "%s"', (query, expected) => {
-    const overrides = { socketTimeoutMS: 0, appName: 'other' };
-    expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
+  expect(options).toMatchObject({
+    dbName: 'petstore',
+    appName: 'petstore',
+    maxPoolSize: 50,
+    waitQueueTimeoutMS: 2_000,
+    serverSelectionTimeoutMS: 25_000,
+    connectTimeoutMS: 2_000,
+    heartbeatFrequencyMS: 500,
+    socketTimeoutMS: 8_000,
+    retryReads: true,
+    retryWrites: true,
+    ...GUARANTEES,
   });
 });
 
-describe('a connection string', () => {
-  it.each([
-    'mongodb://localhost/petstore',
-    'mongodb://tom:s%40crt@h1:27017,h2:27018,h3/petstore?replicaSet=rs0',
-    'mongodb://[::1]:27017/petstore',
-    'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
-    'mongodb+srv://cluster.example.org/petstore',
-  ])('is accepted: %s', (url) => {
-    expect(createClient(url).options.dbName).toBe('petstore');
-  });
+it.each([
+  ['APPNAME=mine', { appName: 'mine' }],
+  ['serverselectiontimeoutms=7', { serverSelectionTimeoutMS: 7 }],
+  ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+  ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+  ['w=majority&journal=true&readConcernLevel=majority&readPreference=primary', GUARANTEES],
+  // Except these: one would crash the process, the other would repeat inserts.
+  ['useBigInt64=true', { useBigInt64: false }],
+  ['maxAdaptiveRetries=2', { maxAdaptiveRetries: 0 }],
+])('the options of the MongoDB client are overridden by the connection string: %s', (query, expected) => {
+  expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
+});
 
-  const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
+it.each([
+  ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
+  ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
+])(
+  'the options of the MongoDB client can have other defaults for one client. The URL overrides them: "%s"',
+  (query, expected) => {
+    const overrides = { socketTimeoutMS: 0, appName: 'other' };
+    expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
+  },
+);
 
-  it.each([
-    ['w=0', 'leave out w, or set it to majority'],
-    ['journal=false', 'leave out journal, or set it to true'],
-    ['j=false', 'leave out j, or set it to true'],
-    ['fsync=false', 'leave out fsync, or set it to true'],
-    ['readConcernLevel=local', 'leave out readConcernLevel, or set it to majority'],
-    ['readpreference=primaryPreferred', 'leave out readPreference, or set it to primary'],
-    [
-      'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
-      'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
-    ],
-  ])('cannot weaken a guarantee: %s', (query, problem) => {
-    expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
-      new StorageSetupError(`${LESS}: ${problem}`),
-    );
-  });
+it.each([
+  'mongodb://localhost/petstore',
+  'mongodb://tom:s%40crt@h1:27017,h2:27018,h3/petstore?replicaSet=rs0',
+  'mongodb://[::1]:27017/petstore',
+  'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
+  'mongodb+srv://cluster.example.org/petstore',
+])('a connection string is accepted: %s', (url) => {
+  expect(createClient(url).options.dbName).toBe('petstore');
+});
 
-  it.each([
-    ['postgres://localhost/petstore', /Invalid scheme/],
-    ['mongodb://', /host/],
-    ['mongodb:///petstore', /host/],
-    ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
-    ['mongodb://tom:secret@localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
-    [
-      'mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many',
-      /maxPoolSize/,
-    ],
-    ['mongodb://[::1/petstore', /\[::1/],
-    ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
-    ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
-    ['mongodb://localhost/petstore?tls=maybe', /tls/i],
-    ['mongodb+srv://localhost:27017/petstore', /port/],
-  ])('is refused with a reason in one line: %s', (url, reason) => {
-    expect(() => createClient(url)).toThrow(StorageSetupError);
-    expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
-    expect(() => createClient(url)).toThrow(reason);
-  });
+const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
 
-  it('is refused with a hint if the reason quotes a credential', () => {
-    expect(() => createClient('mongodb://tom:cret/petstore')).toThrow(
-      new StorageSetupError(
-        'not a usable MongoDB connection string: is the user name or the password not percent-encoded?',
-      ),
-    );
-  });
+it.each([
+  ['w=0', 'leave out w, or set it to majority'],
+  ['journal=false', 'leave out journal, or set it to true'],
+  ['j=false', 'leave out j, or set it to true'],
+  ['fsync=false', 'leave out fsync, or set it to true'],
+  ['readConcernLevel=local', 'leave out readConcernLevel, or set it to majority'],
+  ['readpreference=primaryPreferred', 'leave out readPreference, or set it to primary'],
+  [
+    'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
+    'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
+  ],
+])('a connection string cannot weaken a guarantee: %s', (query, problem) => {
+  expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
+    new StorageSetupError(`${LESS}: ${problem}`),
+  );
+});
 
-  it.each([
-    'mongodb://tom:se/cret@localhost/petstore',
-    'mongodb://tom:se@cret@localhost/petstore',
-    'mongodb://tom:se%zzcret@localhost/petstore',
-    'mongodb://to m@:cret@localhost/petstore',
-    'mongodb://se[cret:x@localhost/petstore',
-    'mongodb://tom:cret@localhost:port:port/petstore',
-    'mongodb://tom:cret@localhost:99999/petstore',
-    'mongodb://tom:cret@/petstore',
-    'mongodb://tom:cret',
-    'mongodb://tom:cret/petstore',
-    'mongodb://12:34cret@localhost:port/petstore',
-    'mongodb://tom:cret@localhost/pet%zzstore',
-    'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
-    'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
-    'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
-    'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
-  ])('is refused without quoting its credentials: %s', (url) => {
-    const message = expect.not.stringMatching(/cret|tom|to m/);
-    expect(() => createClient(url)).toThrow(StorageSetupError);
-    expect(() => createClient(url)).toThrow(expect.objectContaining({ message }));
-    expect(() => createClient(url)).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
-  });
+it.each([
+  ['postgres://localhost/petstore', /Invalid scheme/],
+  ['mongodb:///petstore', /host/],
+  ['mongodb://tom:secret@localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
+  ['mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many', /maxPoolSize/],
+  ['mongodb://[::1/petstore', /\[::1/],
+  ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
+])('a connection string is refused with a reason in one line: %s', (url, reason) => {
+  expect(() => createClient(url)).toThrow(StorageSetupError);
+  expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
+  expect(() => createClient(url)).toThrow(reason);
+});
+
+it('a connection string is refused with a hint if the reason quotes a credential', () => {
+  expect(() => createClient('mongodb://tom:cret/petstore')).toThrow(
+    new StorageSetupError(
+      'not a usable MongoDB connection string: is the user name or the password not percent-encoded?',
+    ),
+  );
+});
+
+it.each([
+  'mongodb://tom:se/cret@localhost/petstore',
+  'mongodb://tom:se@cret@localhost/petstore',
+  'mongodb://tom:se%zzcret@localhost/petstore',
+  'mongodb://to m@:cret@localhost/petstore',
+  'mongodb://se[cret:x@localhost/petstore',
+  'mongodb://tom:cret@localhost:port:port/petstore',
+  'mongodb://tom:cret@/petstore',
+  'mongodb://tom:cret/petstore',
+  'mongodb://12:34cret@localhost:port/petstore',
+  'mongodb://tom:cret@localhost/pet%zzstore',
+  'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
+  'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
+  'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
+  'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
+])('a connection string is refused without quoting its credentials: %s', (url) => {
+  const message = expect.not.stringMatching(/cret|tom|to m/);
+  expect(() => createClient(url)).toThrow(StorageSetupError);
+  expect(() => createClient(url)).toThrow(expect.objectContaining({ message }));
+  expect(() => createClient(url)).toThrow(expect.not.objectContaining({ cause: expect.anything() }));
 });

@@ -1,11 +1,9 @@
 import { runInNewContext } from 'node:vm';
 import type { Db, Document } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { MongoInspector } from '../../../../src/adapters/mongodb/inspector.ts';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { freshDatabase, openClient } from '../../../support/mongo-database.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { findingsIn, freshDatabase, openService, refusal } from '../../../support/mongo-database.ts';
 import { rex } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
@@ -36,12 +34,6 @@ const HARM: readonly Harm[] = [
     'is capped, so it deletes its oldest documents',
     COPY,
   ],
-  [
-    'a collection that was capped later',
-    (db) => db.command({ convertToCapped: 'pets', size: 4_096 }),
-    'is capped, so it deletes its oldest documents',
-    COPY,
-  ],
   ['a time series', remade({ timeseries: { timeField: 'at' } }), 'is a timeseries', COPY],
   ['a view', remade({ viewOn: 'pets_before' }), 'is a view', COPY],
   [
@@ -57,12 +49,6 @@ const HARM: readonly Harm[] = [
     'db.runCommand({ collMod: "pets", expireAfterSeconds: "off" })',
   ],
   ['a TTL index', indexed('pets', { at: 1 }, TTL), `${MINE} deletes documents`, DROP],
-  [
-    'a TTL index on API keys',
-    indexed('api_keys', { createdAt: 1 }, TTL),
-    `${MINE} deletes documents`,
-    DROP.replace('pets', 'api_keys'),
-  ],
   ['a unique index', indexed('pets', { name: 1 }, { unique: true }), `${MINE} refuses documents`, DROP],
   [
     'a hidden unique index on rate limit counts',
@@ -77,20 +63,6 @@ const HARM: readonly Harm[] = [
     UNSET,
   ],
 ];
-
-const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
-
-async function refusal(work: Promise<unknown>): Promise<string> {
-  const [outcome] = await Promise.allSettled([work]);
-  expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
-  return outcome.status === 'rejected' ? outcome.reason.message : '';
-}
-
-async function findings(url: string): Promise<readonly string[]> {
-  const { db, reads } = await openClient(url);
-  const found = await Array.fromAsync(new MongoInspector(db, reads).findings());
-  return found.map(({ about, problem }) => `${about}: ${problem}`);
-}
 
 /** Runs what a message tells an operator to run in mongosh. */
 async function inMongosh(db: Db, commands: string): Promise<void> {
@@ -111,23 +83,22 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
     const before = await db.listCollections({}, { nameOnly: false }).toArray();
 
-    const line = await refusal(open(url));
+    const line = await refusal(openService(url));
     expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
     expect(line).toContain(`; stop the services, run in mongosh: ${command}; then run: petstore migrate`);
     const refused = await refusal(migrate(url));
     expect(refused).toContain(`the collection "${collection}" ${problem}`);
     expect(refused).toContain(command);
-    expect(await findings(url)).toContainEqual(
+    expect(await findingsIn(url)).toContainEqual(
       `collection "${collection}": it ${problem}; run in mongosh: ${command}`,
     );
     expect(await db.listCollections({}, { nameOnly: false }).toArray()).toStrictEqual(before);
 
     await inMongosh(db, command);
     await migrate(url);
-    const { pets, close } = await open(url);
-    onTestFinished(close);
+    const { pets } = await openService(url);
     expect(await pets.insert(rex)).toMatchObject({ id: 1n });
-    expect(await findings(url)).toStrictEqual([]);
+    expect(await findingsIn(url)).toStrictEqual([]);
   });
 
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
@@ -140,6 +111,11 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
       [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
     ],
     [
+      'a validator that checks some changes',
+      modified({ validationLevel: 'moderate' }),
+      [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
+    ],
+    [
       'no index that deletes old rate limit counts',
       (db) => db.collection('rate_limits').dropIndex('expire_-1'),
       ['collection "rate_limits": it lacks the index "expire_-1"'],
@@ -148,16 +124,14 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     const { url, db } = await freshDatabase(mongo!);
     await change(db);
 
-    const { probe, close } = await open(url);
-    onTestFinished(close);
+    const { probe } = await openService(url);
     await probe.check();
-    expect(await findings(url)).toStrictEqual(expected);
+    expect(await findingsIn(url)).toStrictEqual(expected);
   });
 
   it('stores nothing from when the probe has seen that the pets are gone until they are back', async () => {
     const { url, db, pets: documents } = await freshDatabase(mongo!);
-    const { pets, probe, close } = await open(url);
-    onTestFinished(close);
+    const { pets, probe } = await openService(url);
     await pets.insert(rex);
     await documents.rename('pets_away');
     await expect(probe.check()).rejects.toThrow('the collection "pets" is missing');
