@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import type { StorageKind } from '../../application/storage-kind.ts';
@@ -86,6 +87,18 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
+type Addresses = Readonly<Record<'HOST' | 'METRICS_HOST', string>> & {
+  readonly PORT: number;
+  readonly METRICS_PORT?: number;
+};
+
+function arePortsApart({ HOST, METRICS_HOST, PORT, METRICS_PORT }: Addresses): boolean {
+  const isEvery = [HOST, METRICS_HOST].some((host) => isIP(host) === 0 || /^[0:.]+$/.test(host));
+  return PORT === 0 || PORT !== METRICS_PORT || (HOST !== METRICS_HOST && !isEvery);
+}
+
+const ADDRESSES = [['HOST'], ['PORT'], ['METRICS_HOST'], ['METRICS_PORT']] as const;
+
 function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }): boolean {
   return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
 }
@@ -129,6 +142,7 @@ export function variables(storages: readonly StorageKind[]) {
   return v.pipe(
     each,
     v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isTlsPair, TLS_PAIR), ['TLS_CERT']),
+    v.forward(v.partialCheck(ADDRESSES, arePortsApart, 'must differ from PORT'), ['METRICS_PORT']),
   );
 }
 
