@@ -1,12 +1,9 @@
 import { describe, test } from 'vitest';
 import { OK, TOO_LARGE, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
-import { KEY, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
+import { post } from '../raw-requests.ts';
 
 const MIB = 1024 * 1024;
-
-const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-  `Content-Type: application/json\r\n${headers}\r\n`;
 
 // connection.test.ts has the numbers.
 describe.concurrent('an endless body is answered once and then no longer read', () => {

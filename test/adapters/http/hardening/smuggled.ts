@@ -1,8 +1,5 @@
-import { problem } from '../../../support/answer.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
-
-export const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
 
 export const BODY = petBody();
 export const HEX = BODY.length.toString(16);
