@@ -109,12 +109,20 @@ describe('a drain', () => {
       expect(socket.destroyed).toBe(true);
   });
 
-  test('begins to close after the time in which it still accepts', async () => {
+  test('begins to close after the time in which it still accepts, and makes each answer the last meanwhile', async () => {
     fakeTime();
-    const { server } = await start();
+    const { connect, server, answer } = await start();
+    const old = connect();
     const ended = vi.fn<(cutOff: number) => void>();
     void server.drain(TIMEOUT_MS, 2_000).then(ended);
-    await pass(1_999);
+    await pass(1_000);
+    for (const client of [old, connect()]) {
+      await client.send(get('/'));
+      await answer();
+      expect(client.announced).toStrictEqual(['close']);
+      client.socket.end();
+    }
+    await pass(999);
     expect(ended).not.toHaveBeenCalled();
     await pass(1);
     expect(ended).toHaveBeenCalledExactlyOnceWith(0);

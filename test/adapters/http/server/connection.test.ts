@@ -79,15 +79,6 @@ describe('requests on a connection', () => {
     expect([connection.isBacklogged, connection.socket.destroyed]).toStrictEqual([false, false]);
   });
 
-  test('may come in pieces', async () => {
-    const { service, client } = await connected();
-    const [first, second] = [get('/1'), get('/2')];
-    for (const piece of [first.slice(0, 3), first.slice(3) + second.slice(0, 3)]) await client.send(piece);
-    void service.answer();
-    await client.send(second.slice(3));
-    expect(service.handled).toStrictEqual(['/1', '/2']);
-  });
-
   test('of a client that has ended its side are all answered, and then the connection ends', async () => {
     const { service, client } = await connected();
     client.socket.end(get('/1') + get('/2') + get('/3', `X-Long: ${'x'.repeat(300)}\r\n`));

@@ -80,14 +80,6 @@ describe('input that is not a request', () => {
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
   });
 
-  test('after the answers to all requests', async () => {
-    const { client, answer } = await startWithClient();
-    await client.send(get('/1'));
-    await answer();
-    await client.send('rubbish\r\n\r\n');
-    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 400], true]);
-  });
-
   test('after the last answer gets none', async () => {
     const { client, answer, log } = await startWithClient();
     await client.send(`${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`);
@@ -148,14 +140,6 @@ describe('input that is not a request', () => {
   });
 });
 
-test('a client that has ended its side gets its answer', async () => {
-  const { client, answer } = await startWithClient();
-  client.socket.end(get('/'));
-  await settled();
-  await answer();
-  expect([client.statuses, client.hasEnded]).toStrictEqual([[200], true]);
-});
-
 test('connections beyond the limit and failures of the server are logged', async () => {
   const log = new RecordingLog();
   const listening = vi.spyOn(Server.prototype, 'listen');
@@ -195,7 +179,7 @@ describe('CONNECT', () => {
     expect([handled.length, client.statuses]).toStrictEqual([1, [200]]);
   });
 
-  test('waits for the answer before it', async () => {
+  test('waits for the answer before it, and after it is handled at once', async () => {
     const { client, handled, answer } = await startWithClient();
     await client.send(get('/1') + CONNECT);
     expect(handled).toStrictEqual(['GET /1']);
@@ -203,14 +187,6 @@ describe('CONNECT', () => {
     expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
     await answer();
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200], true]);
-  });
-
-  test('after an answer is handled at once', async () => {
-    const { client, handled, answer } = await startWithClient();
-    await client.send(get('/1'));
-    await answer();
-    await client.send(CONNECT);
-    expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
   });
 
   test('of a client that is gone is not handled', async () => {

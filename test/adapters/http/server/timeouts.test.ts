@@ -3,20 +3,16 @@ import { TIMEOUT, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
-import { post } from '../raw-requests.ts';
+import { LIVEZ, post } from '../raw-requests.ts';
 
 const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
 
 describe.concurrent('an incomplete request: 408, and the connection is closed', () => {
   test.for([
     ['no byte at all', ''],
-    ['half a request line', 'GET /liv'],
     ['half the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow:'],
-    ['no body', post('Content-Length: 10\r\n')],
     ['half a body', `${post('Content-Length: 10\r\n')}{"nam`],
-    ['half a chunk', `${post('Transfer-Encoding: chunked\r\n')}10\r\n{"nam`],
     ['no last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`],
-    ['half a compressed body', `${post('Content-Encoding: gzip\r\nContent-Length: 10\r\n')}\x1f\x8b`],
   ])('%s', async ([, bytes = ''], context) => {
     await using api = await startApi({ limits });
     const answers = await api.raw(bytes);
@@ -33,7 +29,7 @@ describe.concurrent('an incomplete request: 408, and the connection is closed', 
   test('the second request on its connection', async (context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
-    await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /liv');
+    await connection.send(`${LIVEZ}GET /liv`);
     context.expect(await connection.answer()).toMatchObject({ status: 200 });
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
@@ -56,11 +52,9 @@ describe.concurrent('a request that keeps arriving, too late: 408, and the conne
   const CHUNKED = post('Transfer-Encoding: chunked\r\n');
 
   test.for([
-    ['a request line', '', `GET /livez?${long}`],
     ['a header', '', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
     ['empty lines before the request', '', '\r\n'.repeat(2500)],
     ['a body', post('Content-Length: 5000\r\n'), long],
-    ['chunks', CHUNKED, '1\r\nx\r\n'.repeat(1000)],
     ['a chunk extension', CHUNKED, `1;${long}`],
     ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
   ])('%s', async ([, head = '', bytes = ''], context) => {
@@ -72,17 +66,6 @@ describe.concurrent('a request that keeps arriving, too late: 408, and the conne
     await connection.closed();
     await refused;
     context.expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
-
-  test('a small body with endless extensions', async (context) => {
-    await using api = await startApi({ limits });
-    const connection = await api.connect();
-    await connection.send(CHUNKED);
-    const extended = `1;${'x'.repeat(10_000)}\r\n \r\n`;
-    const timer = setInterval(() => void connection.send(extended).catch(() => {}), 5);
-    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
-    clearInterval(timer);
-    await connection.closed();
   });
 });
 
@@ -98,7 +81,7 @@ test('a body that stalls after the request was refused: no second answer', async
 test('an idle connection is closed without an answer', async () => {
   await using api = await startApi({ limits });
   const connection = await api.connect();
-  await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+  await connection.send(LIVEZ);
   expect(await connection.answer()).toMatchObject({ status: 200 });
   await connection.closed();
   expect(api.log.records).toHaveLength(1);

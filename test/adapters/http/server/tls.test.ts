@@ -47,25 +47,21 @@ const OLD = new X509Certificate(PAIR.cert).fingerprint256;
 const NEW = new X509Certificate(RENEWED_PAIR.cert).fingerprint256;
 
 describe('a server with a certificate', () => {
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('speaks %s', async (version) => {
+  test('speaks TLS 1.2 and 1.3, and refuses TLS 1.1', async () => {
     await using api = await startApi({ speaksTls: true });
-    const socket = await handshake(api, { minVersion: version, maxVersion: version });
-    expect(socket.getProtocol()).toBe(version);
-  });
-
-  test('refuses TLS 1.1', async () => {
-    await using api = await startApi({ speaksTls: true });
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const socket = await handshake(api, { minVersion: version, maxVersion: version });
+      expect(socket.getProtocol()).toBe(version);
+    }
     const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     await expect(handshake(api, old)).rejects.toThrow(/alert protocol version/);
   });
 
-  test.each([[['h2', 'http/1.1']], [['http/1.1']]])('chooses HTTP/1.1 from %j', async (ALPNProtocols) => {
+  test('chooses HTTP/1.1, and refuses a client that speaks HTTP/2 only', async () => {
     await using api = await startApi({ speaksTls: true });
-    expect((await handshake(api, { ALPNProtocols })).alpnProtocol).toBe('http/1.1');
-  });
-
-  test('refuses a client that speaks HTTP/2 only', async () => {
-    await using api = await startApi({ speaksTls: true });
+    for (const ALPNProtocols of [['h2', 'http/1.1'], ['http/1.1']]) {
+      expect((await handshake(api, { ALPNProtocols })).alpnProtocol).toBe('http/1.1');
+    }
     await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
   });
 });
@@ -87,13 +83,6 @@ test('a client that has ended its side gets its answer', async () => {
 describe('a client that does not shake hands', () => {
   const limits = { handshakeTimeoutMs: 100 };
   const failed = (reason: string) => ({ kind: 'handshake', reason });
-
-  test('is disconnected when it sends nothing', async () => {
-    await using api = await startApi({ speaksTls: true, limits });
-    const socket = await dial(api);
-    await whenClosed(socket);
-    expect(await api.log.trouble(0)).toStrictEqual(failed('ERR_TLS_HANDSHAKE_TIMEOUT'));
-  });
 
   test('is disconnected when it never completes what it sends', async () => {
     await using api = await startApi({ speaksTls: true, limits });
