@@ -84,18 +84,13 @@ describe('the header', () => {
   });
 
   test.each([
-    ['empty', ''],
-    ['256 characters', 'k'.repeat(256)],
     ['a space', 'a b'],
     ['two keys', ['a', 'a']],
   ])('may not be %s', async (_, key) => {
     await using api = await startApi();
+    const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes';
     expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(
-      problem(
-        400,
-        'INVALID_IDEMPOTENCY_KEY',
-        'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes',
-      ),
+      problem(400, 'INVALID_IDEMPOTENCY_KEY', message),
     );
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });
