@@ -10,7 +10,7 @@ import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { type Program, ROOT } from '../support/process.ts';
+import { DONE, type Program, ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
 
@@ -28,7 +28,7 @@ async function succeed(
   cwd: string,
 ): Promise<string> {
   const program = bash(commands, env, cwd);
-  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  expect(await program.ended, program.stderr).toStrictEqual(DONE);
   return program.stdout;
 }
 
@@ -181,7 +181,7 @@ describe('the commands that make the first key', () => {
     await writeFile(join(directory, 'commands', name), STAND_INS[name], { mode: 0o755 });
 
     const program = bash(blockOf(section), {}, directory);
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await program.ended, program.stderr).toStrictEqual(DONE);
 
     const key = (await readFile(join(directory, file), 'utf8')).trim();
     expect(key).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/);

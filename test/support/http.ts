@@ -112,9 +112,11 @@ export class Api implements AsyncDisposable {
     });
   }
 
-  async connect(): Promise<RawConnection> {
+  /** Opens a connection, and sends these bytes. */
+  async connect(bytes: string | Uint8Array = ''): Promise<RawConnection> {
     const connection = await RawConnection.open(this.port, { tls: this.#speaksTls });
     this.#connections.push(connection);
+    if (bytes.length > 0) await connection.send(bytes);
     return connection;
   }
 

@@ -100,8 +100,7 @@ describe('a key of a request with a body', () => {
   test('is verified once when the body arrives with its head', async () => {
     const tokens = new Tokens();
     await using api = await startApi({ tokens });
-    const connection = await api.connect();
-    await connection.send(head + body);
+    const connection = await api.connect(head + body);
     expect((await connection.answer()).status).toBe(201);
     expect(tokens.times).toBe(1);
   });

@@ -67,8 +67,7 @@ describe('size', () => {
 
   test('a Content-Length beyond 2^32', async () => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(`${post('Content-Length: 4294967297\r\n')}{`);
+    const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
     expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
   });
 });

@@ -68,8 +68,7 @@ describe('after a body that was too long, the connection stays usable', () => {
     ['encoded and chunked', `Content-Encoding: gzip\r\n${CHUNKED}`, `${chunk.repeat(60)}0\r\n\r\n`],
   ])('%s', async (_, headers, body) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(post(headers) + body);
+    const connection = await api.connect(post(headers) + body);
     expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
     await connection.send(create(petBody()));
     expect(await connection.answer()).toMatchObject({ status: 201 });

@@ -45,6 +45,7 @@ test('an invalid limit or status is 400', async () => {
 test.each([
   ['limit', LIMIT],
   ['limit=5&limit=5', 'limit must be given only once'],
+  ['status=sold&status=sold&status=sold', 'status must be given only once'],
   ['offset=5', 'offset is not a parameter of this operation'],
   ['limit=0&status=Sold', `${LIMIT}; ${STATUS}`],
   [

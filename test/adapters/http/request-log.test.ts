@@ -93,8 +93,7 @@ test('the duration ends with the answer, and is in milliseconds, to a microsecon
 test('a client that disconnects before its answer has a record without a status', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
-  const connection = await api.connect();
-  await connection.send(list());
+  const connection = await api.connect(list());
   await pets.calls(1);
   connection.abort();
   expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', status: undefined, aborted: true });

@@ -84,8 +84,7 @@ describe('query parameters are refused before the body is read', () => {
     ['that is encoded', 'Content-Encoding: gzip\r\nTransfer-Encoding: chunked'],
   ])('a body %s', async (_, framing) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?x=1'));
+    const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?x=1'));
     expect(whole(await connection.answer())).toStrictEqual(invalid('x is not a parameter of this operation'));
   });
 });
@@ -102,8 +101,7 @@ describe('a client that waits for "100 Continue"', () => {
     ['has a malformed Idempotency-Key', `${POST}Idempotency-Key: a b\r\n`, 'INVALID_IDEMPOTENCY_KEY'],
   ])('gets its only answer, the last of the connection, without a body: it %s', async (_, headers, code) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
+    const connection = await api.connect(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
     const answer = await connection.answer();
     expect(JSON.parse(answer.body)).toMatchObject({ code });
     expect(answer.headers['connection']).toBe('close');

@@ -6,7 +6,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, inputOf, succeeds } from '../../support/command.ts';
-import { ROOT, run, runService, SERVICE } from '../../support/process.ts';
+import { DONE, FAILED, ROOT, run, runService, SERVICE } from '../../support/process.ts';
 
 const PETS = archivedPets(5200);
 
@@ -70,7 +70,7 @@ describe('import from standard input', () => {
     const target = await sqliteWith([]);
     const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
     const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await program.ended, program.stderr).toStrictEqual(DONE);
     expect([program.stdout, program.stderr]).toStrictEqual([
       'imported 5200 pets\n',
       `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
@@ -82,7 +82,7 @@ describe('import from standard input', () => {
   it('needs a place to keep it', async () => {
     const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/nonexistent' };
     const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
-    expect(await program.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await program.ended).toStrictEqual(FAILED);
     expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/nonexistent: ENOENT/);
   });
 });

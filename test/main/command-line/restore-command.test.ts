@@ -15,7 +15,7 @@ import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
-import { ROOT, run, SERVICE } from '../../support/process.ts';
+import { DONE, ROOT, run, SERVICE } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
 import { newFile, openService, silentLog } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -118,7 +118,7 @@ describe('a restore', () => {
     expect(found, program.stderr).toBe(file + suffixes[0]);
     expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
     const moved = run('sh', ['-c', command]);
-    expect(await moved.ended, moved.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await moved.ended, moved.stderr).toStrictEqual(DONE);
 
     await restore();
     expect(await petsIn(file)).toStrictEqual(NEW);

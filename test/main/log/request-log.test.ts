@@ -42,18 +42,6 @@ describe('the log line of a request', () => {
 });
 
 describe('the log line of a failure', () => {
-  it('is an error with its stack if it is a bug', () => {
-    const bug = new TypeError('boom', { cause: new Error('the reason') });
-    expect(logged((log) => log.failed(bug, 'r'))).toMatchObject([
-      {
-        level: ERROR,
-        msg: 'failure',
-        requestId: 'r',
-        err: { type: 'TypeError', stack: expect.stringMatching(/^TypeError: boom\n.*the reason/s) },
-      },
-    ]);
-  });
-
   it('is a warning if the storage is unavailable, and later ones are for debugging', () => {
     const away = new StorageUnavailable('no primary');
     const report = (log: RequestLog) => {

@@ -4,15 +4,12 @@ import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
-import { ask, KEY, silentServer } from '../../support/client.ts';
+import { ask, silentServer } from '../../support/client.ts';
 import { HAS_IPV6, NO_IPV6 } from '../../support/ipv6.ts';
-import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
-const STORED = `{"id":1,${PET.slice(1)}`;
-const ONCE = { body: PET, headers: { 'idempotency-key': 'a' } };
 
 describe('a service', () => {
   it('builds absolute URLs from PUBLIC_URL', async () => {
@@ -65,19 +62,6 @@ describe('a service with its keys in the storage', () => {
 });
 
 describe('a service with its pets in a SQLite file', () => {
-  it('has the pets again after SIGKILL and a restart', async () => {
-    const DATABASE_URL = `sqlite:${await newFile()}`;
-    const first = runService({ API_KEYS: KEY, DATABASE_URL });
-    const stored = await ask(`${await first.url()}/v1/pets`, ONCE);
-    expect(stored).toMatchObject({ status: 201, body: STORED });
-    await first.kill();
-
-    const { url } = await startService({ DATABASE_URL });
-    const replayed = { body: STORED, headers: { 'idempotent-replayed': 'true' } };
-    expect(await ask(`${url}/v1/pets`, ONCE)).toMatchObject(replayed);
-    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ headers: { location: '/v1/pets/2' } });
-  });
-
   it('closes it when it cannot listen', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
     const { port: PORT } = await silentServer();

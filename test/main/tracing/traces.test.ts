@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { ask, connect, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { type Program, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -34,8 +34,7 @@ async function traced(env: Record<string, string> = {}): Promise<Traced> {
 
 /** Ends the service, which sends the spans that are left. */
 async function stopped({ service }: Traced): Promise<void> {
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
   expect(service.stderr).toBe('');
 }
 

@@ -24,8 +24,7 @@ async function leakingNone(limits: Partial<ServerLimits>, run: (api: Api) => Pro
 async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
   while (all.length < COUNT) {
-    const connection = await api.connect();
-    await connection.send(bytes);
+    const connection = await api.connect(bytes);
     all.push(connection);
   }
   // Connections are accepted in order.
@@ -39,31 +38,27 @@ async function expectAnswers(api: Api, requests: number): Promise<void> {
 }
 
 describe(`${COUNT} connections`, () => {
+  const soon = { headersTimeoutMs: 1000, requestTimeoutMs: 1000 };
+
   test.each([
-    ['that send nothing', ''],
-    ['that send half a request', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],
-    ['that never send their body', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'],
-  ])('%s: other clients are answered, these connections are closed, and none leaks', async (_, bytes) => {
-    await leakingNone({ headersTimeoutMs: 1000, requestTimeoutMs: 1000 }, async (api) => {
+    ['that send nothing', soon, '', [TIMEOUT]],
+    ['that send half a request', soon, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [TIMEOUT]],
+    [
+      'that never send their body',
+      soon,
+      'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n',
+      [allows('GET, HEAD, OPTIONS')],
+    ],
+    ['that are idle after an answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
+  ])('%s: others are answered, these are closed, and none leaks', async (_, limits, bytes, expected) => {
+    await leakingNone(limits, async (api) => {
       const all = await connections(api, bytes);
       await expectAnswers(api, 5);
-      const answers = await Promise.all(all.map((connection) => connection.answer()));
-      const expected = bytes.startsWith('POST') ? allows('GET, HEAD, OPTIONS') : TIMEOUT;
-      expect(answers.map(whole)).toStrictEqual(answers.map(() => expected));
-      await Promise.all(all.map((connection) => connection.closed()));
-      for (const connection of all) connection.close();
-      expect(await api.drain(5000)).toBe(0);
-    });
-  });
-
-  test('that are idle after an answer: the same, without a further answer', async () => {
-    await leakingNone({ keepAliveTimeoutMs: 100 }, async (api) => {
-      const all = await connections(api, LIVEZ);
-      const answers = await Promise.all(all.map((connection) => connection.answer()));
-      expect(answers.map(whole)).toStrictEqual(answers.map(() => OK));
-      await expectAnswers(api, 5);
-      await Promise.all(all.map((connection) => connection.closed()));
-      for (const connection of all) connection.close();
+      for (const connection of all) {
+        expect([whole(await connection.answer())]).toStrictEqual(expected);
+        await connection.closed();
+        connection.close();
+      }
       expect(await api.drain(5000)).toBe(0);
       expect(api.log.records).toHaveLength(COUNT + 6);
     });

@@ -3,7 +3,7 @@ import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { KEY } from '../../../support/client.ts';
 import { petBody } from '../../../support/pets.ts';
-import { runService } from '../../../support/process.ts';
+import { runService, stop } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { PEM_FILES, ROOT_CERT } from '../../../support/tls/pem-files.ts';
 import { create, list, LIVEZ, SCRIPT } from '../raw-requests.ts';
@@ -62,6 +62,5 @@ test('idle connections do not keep the memory of a long answer, nor do clients t
     expect((await other.answer()).status).toBe(200);
   }
   for (const connection of [other, ...greedy]) connection.close();
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
 });

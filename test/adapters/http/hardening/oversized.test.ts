@@ -21,8 +21,7 @@ describe.concurrent('an endless body is answered once and then no longer read', 
     ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${LENGTH}\r\n`, block, UNAUTHENTICATED],
   ] as const)('%s', async ([, head, bytes, expected], context) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(head);
+    const connection = await api.connect(head);
     let taken = 0;
     const send = async () => {
       for (; taken < 5 * MAX_TAKEN_BYTES; taken += bytes.length) await connection.send(bytes);

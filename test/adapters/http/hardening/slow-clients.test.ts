@@ -26,8 +26,7 @@ describe('a client that ends its side', () => {
     ['in the request after a complete one', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
   ])('%s', async (_, bytes, expected) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(bytes);
+    const connection = await api.connect(bytes);
     connection.endSending();
     for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
     await connection.closed();

@@ -51,8 +51,7 @@ describe('an odd request with one meaning is accepted, and the next one begins w
     ['Host among the trailers', post(TE) + trailers('Host: evil.example\r\n')],
   ])('%s', async (_, bytes) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(Buffer.from(bytes, 'latin1'));
+    const connection = await api.connect(Buffer.from(bytes, 'latin1'));
     expect(whole(await connection.answer())).toStrictEqual(CREATED);
     await connection.send(LAST);
     expect(whole(await connection.answer())).toStrictEqual(OK);

@@ -59,8 +59,7 @@ async function ask({ method, path }: Operation, given: Given = {}): Promise<Answ
 /** The only answer to these bytes. */
 async function askRaw(bytes: string, options: Parameters<typeof startApi>[0] = {}): Promise<Answer> {
   await using api = await startApi(options);
-  const connection = await api.connect();
-  await connection.send(bytes);
+  const connection = await api.connect(bytes);
   return await connection.answer();
 }
 

@@ -17,8 +17,7 @@ const TIMEOUT = refusal(408, 'Request Timeout', 'REQUEST_TIMEOUT', 'the request 
 
 test('a client that sends rubbish and never hangs up is disconnected', async () => {
   await using api = await startApi();
-  const connection = await api.connect();
-  await connection.send('rubbish\r\n\r\n');
+  const connection = await api.connect('rubbish\r\n\r\n');
   await connection.answer();
   // This side stays open. The server does not wait for it for ever.
   await connection.closed();
@@ -103,8 +102,9 @@ test.each([
 });
 
 test('an ambiguous request that waits is refused after the answer before it', async () => {
-  const { client, answer, handled } = await startWithClient();
-  await client.send(`${get('/1')}${post('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n${get('/3')}`);
+  const { client, answer, handled } = await startWithClient(
+    `${get('/1')}${post('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n${get('/3')}`,
+  );
   expect(client.text).toBe('');
   await answer();
   expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 400], true, ['GET /1']]);
@@ -114,8 +114,7 @@ describe('a request that does not end in time', () => {
   const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20 };
 
   test('is answered', async () => {
-    const { client, log } = await startWithClient(limits);
-    await client.send('GET / HTTP/1.1\r\nHost');
+    const { client, log } = await startWithClient('GET / HTTP/1.1\r\nHost', limits);
     await log.record(0);
     await settled();
     expect(client.text).toMatch(TIMEOUT);
@@ -123,7 +122,7 @@ describe('a request that does not end in time', () => {
   });
 
   test('is late although its client does not read the answer before it', async () => {
-    const { client, connect, log, answer, handled } = await startWithClient(limits);
+    const { client, connect, log, answer, handled } = await startWithClient('', limits);
     client.socket.pause();
     await client.send(get('/1') + get('/2').slice(0, -2));
     await answer('x'.repeat(200_000));
@@ -136,8 +135,10 @@ describe('a request that does not end in time', () => {
   });
 
   test('is late behind a request in progress, whose answer comes first', async () => {
-    const { client, connect, log, answer } = await startWithClient(limits);
-    await client.send(get('/1') + get('/2').slice(0, -2));
+    const { client, connect, log, answer } = await startWithClient(
+      get('/1') + get('/2').slice(0, -2),
+      limits,
+    );
     // Its time begins later, so it is late after the first.
     await connect().send('GET / HTTP/1.1\r\nHost');
     await log.record(0);
@@ -156,8 +157,7 @@ test('the first start of a TLS handshake is reported', async () => {
 });
 
 test('what looks like a TLS handshake after a request is not reported', async () => {
-  const { client, log, answer } = await startWithClient();
-  await client.send(get('/'));
+  const { client, log, answer } = await startWithClient(get('/'));
   await answer();
   await client.send(Buffer.from('16030100f5010000f10303', 'hex'));
   expect([client.statuses, log.troubles]).toStrictEqual([[200, 400], []]);

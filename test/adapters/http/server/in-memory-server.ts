@@ -46,10 +46,12 @@ export async function start(limits: ListenOptions['limits'] = {}) {
   };
 }
 
-/** The same, with a client that has connected. */
-export async function startWithClient(limits: ListenOptions['limits'] = {}) {
+/** The same, with a client that has connected and sent these bytes. */
+export async function startWithClient(bytes = '', limits: ListenOptions['limits'] = {}) {
   const server = await start(limits);
-  return { ...server, client: server.connect() };
+  const client = server.connect();
+  if (bytes !== '') await client.send(bytes);
+  return { ...server, client };
 }
 
 export const record = (status: number, method?: string) => ({

@@ -42,8 +42,7 @@ describe('input that is not a request', () => {
       HEADERS,
     ],
   ])('%s', async (_, bytes, expected) => {
-    const { client, log, handled } = await startWithClient();
-    await client.send(bytes);
+    const { client, log, handled } = await startWithClient(bytes);
     expect(client.text).toMatch(expected);
     expect(client.hasEnded).toBe(true);
     expect(log.records).toStrictEqual([record(client.statuses[0]!)]);
@@ -53,8 +52,7 @@ describe('input that is not a request', () => {
   });
 
   test('is answered after the requests before it', async () => {
-    const { client, answer, responses } = await startWithClient();
-    await client.send(`${get('/1')}rubbish\r\n\r\n`);
+    const { client, answer, responses } = await startWithClient(`${get('/1')}rubbish\r\n\r\n`);
     const { server } = client;
     const listeners = () => server.eventNames().map((name) => server.listenerCount(name));
     const before = listeners();
@@ -81,8 +79,9 @@ describe('input that is not a request', () => {
   });
 
   test('after the last answer gets none', async () => {
-    const { client, answer, log } = await startWithClient();
-    await client.send(`${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`);
+    const { client, answer, log } = await startWithClient(
+      `${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`,
+    );
     await answer();
     expect([client.statuses, client.hasEnded, log.records]).toStrictEqual([[200], true, []]);
     // Closing all of the connection now could destroy the answer before the client reads it.
@@ -90,8 +89,9 @@ describe('input that is not a request', () => {
   });
 
   test('in a body is the answer to its request', async () => {
-    const { client, handled, log } = await startWithClient();
-    await client.send(`${post(`X-Request-Id: an-id\r\n${CHUNKED}`)}xyz\r\n`);
+    const { client, handled, log } = await startWithClient(
+      `${post(`X-Request-Id: an-id\r\n${CHUNKED}`)}xyz\r\n`,
+    );
     expect(client.text).toMatch(NOT_HTTP);
     expect(client.text).toContain('X-Request-Id: an-id\r\n');
     expect([client.hasEnded, handled]).toStrictEqual([true, []]);
@@ -99,8 +99,7 @@ describe('input that is not a request', () => {
   });
 
   test('in the body of a request that waits is answered after those before it', async () => {
-    const { client, answer, handled, log } = await startWithClient();
-    await client.send(`${get('/1')}${post(CHUNKED)}xyz\r\n`);
+    const { client, answer, handled, log } = await startWithClient(`${get('/1')}${post(CHUNKED)}xyz\r\n`);
     await client.send('more');
     await answer();
     expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 400], true, ['GET /1']]);
@@ -108,32 +107,28 @@ describe('input that is not a request', () => {
   });
 
   test('in the extensions of a chunk', async () => {
-    const { client } = await startWithClient();
-    await client.send(`${post(CHUNKED)}5;${'x'.repeat(20_000)}`);
+    const { client } = await startWithClient(`${post(CHUNKED)}5;${'x'.repeat(20_000)}`);
     expect(client.text).toMatch(
       refusal(413, 'Payload Too Large', 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large'),
     );
   });
 
   test('in a body whose request is answered ends the connection without another answer', async () => {
-    const { client, answer } = await startWithClient();
-    await client.send(post(CHUNKED));
+    const { client, answer } = await startWithClient(post(CHUNKED));
     await answer();
     await client.send('xyz\r\n');
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200], true]);
   });
 
   test('in the form of a reset is not answered', async () => {
-    const { client, log } = await startWithClient();
-    await client.send('GET /');
+    const { client, log } = await startWithClient('GET /');
     client.server.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
     await settled();
     expect([client.text, log.records, log.failures]).toStrictEqual(['', [], []]);
   });
 
   test('of a client that is gone is not answered', async () => {
-    const { client, answer, log } = await startWithClient();
-    await client.send(`${get('/1')}rubbish\r\n\r\n`);
+    const { client, answer, log } = await startWithClient(`${get('/1')}rubbish\r\n\r\n`);
     client.server.destroy();
     await answer();
     expect([client.text, log.records]).toStrictEqual(['', []]);
@@ -159,16 +154,14 @@ test('connections beyond the limit and failures of the server are logged', async
 });
 
 test('an unknown expectation is ignored', async () => {
-  const { client, handled, answer } = await startWithClient();
-  await client.send(get('/', 'Expect: a-miracle\r\n'));
+  const { client, handled, answer } = await startWithClient(get('/', 'Expect: a-miracle\r\n'));
   await answer();
   expect([handled, client.statuses]).toStrictEqual([['GET /'], [200]]);
 });
 
 describe('CONNECT', () => {
   test('is answered like any other request, and then the connection ends', async () => {
-    const { client, handled, answer, responses } = await startWithClient();
-    await client.send(CONNECT + get('/2'));
+    const { client, handled, answer, responses } = await startWithClient(CONNECT + get('/2'));
     expect(handled).toStrictEqual(['CONNECT x:1']);
     const closed = vi.fn<() => void>();
     responses[0]!.on('close', closed);
@@ -180,8 +173,7 @@ describe('CONNECT', () => {
   });
 
   test('waits for the answer before it, and after it is handled at once', async () => {
-    const { client, handled, answer } = await startWithClient();
-    await client.send(get('/1') + CONNECT);
+    const { client, handled, answer } = await startWithClient(get('/1') + CONNECT);
     expect(handled).toStrictEqual(['GET /1']);
     await answer();
     expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
@@ -190,23 +182,20 @@ describe('CONNECT', () => {
   });
 
   test('of a client that is gone is not handled', async () => {
-    const { client, handled } = await startWithClient();
-    await client.send(get('/1') + CONNECT);
+    const { client, handled } = await startWithClient(get('/1') + CONNECT);
     client.server.destroy(new Error('reset'));
     await settled();
     expect(handled).toStrictEqual(['GET /1']);
   });
 
   test('of a client that does not read meets the idle timeout', async () => {
-    const { client } = await startWithClient();
-    await client.send(CONNECT);
+    const { client } = await startWithClient(CONNECT);
     client.server.emit('timeout');
     expect(client.server.destroyed).toBe(true);
   });
 
   test('of a client that leaves in the middle ends its response', async () => {
-    const { client, responses } = await startWithClient();
-    await client.send(CONNECT);
+    const { client, responses } = await startWithClient(CONNECT);
     const closed = vi.fn<() => void>();
     responses[0]!.on('close', closed);
     client.server.destroy(new Error('reset'));

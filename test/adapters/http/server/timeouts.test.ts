@@ -28,8 +28,7 @@ describe.concurrent('an incomplete request: 408, and the connection is closed', 
 
   test('the second request on its connection', async (context) => {
     await using api = await startApi({ limits });
-    const connection = await api.connect();
-    await connection.send(`${LIVEZ}GET /liv`);
+    const connection = await api.connect(`${LIVEZ}GET /liv`);
     context.expect(await connection.answer()).toMatchObject({ status: 200 });
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
@@ -59,8 +58,7 @@ describe.concurrent('a request that keeps arriving, too late: 408, and the conne
     ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
   ])('%s', async ([, head = '', bytes = ''], context) => {
     await using api = await startApi({ limits });
-    const connection = await api.connect();
-    await connection.send(head);
+    const connection = await api.connect(head);
     const refused = context.expect(drip(connection, bytes)).rejects.toBeInstanceOf(Error);
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
@@ -71,8 +69,9 @@ describe.concurrent('a request that keeps arriving, too late: 408, and the conne
 
 test('a body that stalls after the request was refused: no second answer', async () => {
   await using api = await startApi({ limits });
-  const connection = await api.connect();
-  await connection.send('POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"nam');
+  const connection = await api.connect(
+    'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"nam',
+  );
   expect(await connection.answer()).toMatchObject({ status: 401 });
   await connection.closed();
   expect(api.log.records).toMatchObject([{ status: 401 }]);
@@ -80,8 +79,7 @@ test('a body that stalls after the request was refused: no second answer', async
 
 test('an idle connection is closed without an answer', async () => {
   await using api = await startApi({ limits });
-  const connection = await api.connect();
-  await connection.send(LIVEZ);
+  const connection = await api.connect(LIVEZ);
   expect(await connection.answer()).toMatchObject({ status: 200 });
   await connection.closed();
   expect(api.log.records).toHaveLength(1);
@@ -93,8 +91,7 @@ test('the limits hold for the client only: the service may take longer', async (
   const answer = api.get('/v1/pets');
   await pets.calls(1);
   for (let n = 0; n < 2; n++) {
-    const late = await api.connect();
-    await late.send(post('Content-Length: 10\r\n'));
+    const late = await api.connect(post('Content-Length: 10\r\n'));
     expect(whole(await late.answer())).toStrictEqual(TIMEOUT);
   }
   pets.release();

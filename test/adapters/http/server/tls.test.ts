@@ -69,8 +69,7 @@ describe('a server with a certificate', () => {
 test('a client that has ended its side gets its answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ speaksTls: true, pets });
-  const connection = await api.connect();
-  await connection.send(LIST);
+  const connection = await api.connect(LIST);
   connection.endSending();
   await pets.calls(1);
   // By the time of this answer, the end of the client's side has reached the server.
@@ -148,8 +147,7 @@ describe('a drain', () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ speaksTls: true, pets, limits: { handshakeTimeoutMs: 3_600_000 } });
     const silent = await dial(api);
-    const waiting = await api.connect();
-    await waiting.send(LIST);
+    await api.connect(LIST);
     await pets.calls(1);
     const [cutOff] = await Promise.all([api.drain(50), whenClosed(silent)]);
     expect(cutOff).toBe(1);
@@ -173,8 +171,7 @@ describe('another certificate', () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ speaksTls: true, pets });
     expect(await certificate(api)).toBe(OLD);
-    const connection = await api.connect();
-    await connection.send(LIST);
+    const connection = await api.connect(LIST);
     await pets.calls(1);
 
     api.server.renewCertificate(RENEWED_PAIR);
