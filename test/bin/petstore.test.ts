@@ -2,17 +2,7 @@ import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'no
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../support/client.ts';
-import {
-  DONE,
-  FAILED,
-  preload,
-  ROOT,
-  run,
-  runService,
-  SERVICE,
-  SERVICE_ENV,
-  stop,
-} from '../support/process.ts';
+import { DONE, FAILED, preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
@@ -74,7 +64,8 @@ describe('the command of a clone', () => {
   test("becomes the service on the clone's own Node, which gets signals", async () => {
     const petstore = await runWith({ own: THIS_NODE, onPath: '#!/bin/sh\nexit 99' }, []);
     await petstore.url();
-    await stop(petstore);
+    petstore.signal('SIGTERM');
+    expect(await petstore.ended).toStrictEqual(DONE);
     expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
   });
 });

@@ -41,15 +41,6 @@ describe('a page', () => {
     await using api = await apiWith(21);
     expect(whole(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
   });
-
-  test.each([
-    ['the host of the request', {}, { host: 'petstore.example:8080' }, 'http://petstore.example:8080'],
-    ['PUBLIC_URL', { publicUrl: 'https://petstore.example/api' }, {}, 'https://petstore.example/api'],
-  ])('has a link that begins with %s', async (_, options, headers, base) => {
-    await using api = await apiWith(2, options);
-    const { link } = (await api.get('/v1/pets?limit=1', headers)).headers;
-    expect(link).toBe(`<${base}/v1/pets?limit=1&cursor=${cursorAfter(1)}>; rel="next"`);
-  });
 });
 
 test('a cursor that this service never issued is 400', async () => {

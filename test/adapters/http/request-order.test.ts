@@ -66,16 +66,6 @@ describe('the first problem in the order of evaluation decides the answer', () =
       'the URL must be at most 8192 bytes',
     ]);
   });
-
-  test.each([
-    ['GET', 'UNAUTHENTICATED', ANONYMOUS],
-    ['POST', 'METHOD_NOT_ALLOWED', {}],
-    ['GET', 'GONE', {}],
-  ])('after the sunset: %s: %s', async (method, code, headers) => {
-    await using api = await startApi({ now: () => new Date('2031-01-01T00:00:00Z') });
-    const { body } = await api.request(method, '/v1/pets/x?y', { headers });
-    expect(JSON.parse(body)).toMatchObject({ code });
-  });
 });
 
 describe('query parameters are refused before the body is read', () => {

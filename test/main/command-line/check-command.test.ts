@@ -26,24 +26,16 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
 }
 
 /** Adds three pets, the first two with an idempotency key, and an API key. */
-async function fill({ pets, keys }: Pick<ServiceStorage, 'pets' | 'keys'>): Promise<void> {
-  const draft = aPet();
-  for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(draft, key);
+async function fill({ pets, keys, close }: Pick<ServiceStorage, 'pets' | 'keys' | 'close'>): Promise<void> {
+  for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(aPet(), key);
   await keys.insert(aKey(1, { revokedAt: at(1) }));
+  await close();
 }
 
 async function filledFile(): Promise<string> {
   const file = await newFile();
-  const storage = await openSqliteStorage(file);
-  await fill(storage);
-  await storage.close();
+  await fill(await openSqliteStorage(file));
   return file;
-}
-
-async function fillDatabase(url: string): Promise<void> {
-  const storage = await openMongoStorage(url, { autoMigrate: false });
-  await fill(storage);
-  await storage.close();
 }
 
 describe('petstore check', () => {
@@ -106,7 +98,7 @@ describe('petstore check', () => {
 describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () => {
   it('finds nothing in a sound database, and then what is wrong', async () => {
     const { url, db, pets } = await freshDatabase(mongo!);
-    await fillDatabase(url);
+    await fill(await openMongoStorage(url, { autoMigrate: false }));
     const sound = await succeeds(['check'], { DATABASE_URL: url });
     expect(sound.stdout).toBe('checked 3 pets and 1 API key\n');
     await db.collection('pets').dropIndex('status_1__id_1');

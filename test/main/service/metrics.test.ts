@@ -22,11 +22,8 @@ const requests = (method: string, route: string, status_class: string) =>
 
 describe('the metrics of a service', () => {
   it('count what requests and storage did', async () => {
-    const { url, metricsUrl } = await startService({
-      ...ON,
-      METRICS_HOST: '0.0.0.0',
-      API_KEYS: `tom=${KEY}`,
-    });
+    const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}` };
+    const { url, metricsUrl } = await startService(env);
     expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
     await ask(`${url}/v1/pets`, { body: PET });
     await ask(`${url}/v1/pets`, { body: PET, headers: { 'idempotency-key': 'a' } });

@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { NOT_HTTP, whole } from '../../../support/answer.ts';
-import { type Api, startApi } from '../../../support/http.ts';
-import { BODY, CHUNKED, HEX, LENGTH, SMUGGLED, TE } from './smuggled.ts';
+import { describe, test } from 'vitest';
+import { NOT_HTTP } from '../../../support/answer.ts';
+import { BODY, CHUNKED, HEX, LENGTH, sharedService, SMUGGLED, TE } from './smuggled.ts';
 import { post } from '../raw-requests.ts';
 
-const pets = new InMemoryPetRepository();
-let api: Api;
-beforeAll(async () => void (api = await startApi({ pets })));
-afterAll(() => api.close());
+const expectExactly = sharedService();
 
 /** Expects one answer, the last of the connection. Nothing else is a request. */
-async function expectRefusal(bytes: string): Promise<void> {
-  const answers = await api.raw(Buffer.from(bytes + SMUGGLED, 'latin1'));
-  expect(answers.map(whole)).toStrictEqual([NOT_HTTP]);
-  expect(answers[0]?.headers['connection']).toBe('close');
-  expect([await pets.list({ limit: 1 }), api.log.failures]).toStrictEqual([[], []]);
-}
+const expectRefusal = (bytes: string) => expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
 
 describe('an ambiguous length is refused, and nothing after it is a request', () => {
   test.each([

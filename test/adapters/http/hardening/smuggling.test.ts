@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
+import { describe, expect, test } from 'vitest';
 import {
   allows,
   CREATED,
@@ -11,8 +10,8 @@ import {
   UNAUTHENTICATED,
   whole,
 } from '../../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../../support/http.ts';
-import { BODY, CHUNKED, HEX, LENGTH, SMUGGLED, TE } from './smuggled.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { BODY, CHUNKED, HEX, LENGTH, sharedService, SMUGGLED, TE } from './smuggled.ts';
 import { LAST, post } from '../raw-requests.ts';
 
 const NO_METHOD = invalid('the request has no HTTP method that this service knows');
@@ -21,18 +20,7 @@ const NOT_ALLOWED = allows('GET, HEAD, OPTIONS');
 /** The last request after a smuggled one. A service that is deceived answers 201 instead of this one's 401. */
 const REFUSED_LAST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-const pets = new InMemoryPetRepository();
-let shared: Api;
-beforeAll(async () => void (shared = await startApi({ pets })));
-afterAll(() => shared.close());
-
-/** Expects exactly these answers and the end of the connection, no pet, and no failure. */
-async function expectExactly(bytes: string, answers: readonly object[]): Promise<void> {
-  const got = await shared.raw(Buffer.from(bytes, 'latin1'));
-  expect(got.map(whole)).toStrictEqual(answers);
-  expect(got.at(-1)?.headers['connection']).toBe('close');
-  expect([await pets.list({ limit: 1 }), shared.log.failures]).toStrictEqual([[], []]);
-}
+const expectExactly = sharedService();
 
 // Every server reads these in the same way: RFC 9112 allows them, or they change nothing.
 describe('an odd request with one meaning is accepted, and the next one begins where it should', () => {

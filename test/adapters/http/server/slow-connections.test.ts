@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { MAX_BODY_BYTES } from '../../../../src/adapters/http/contract/limits.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { connected, get, post } from './in-memory-connections.ts';
 
@@ -87,10 +88,7 @@ describe('the memory that a connection takes', () => {
 });
 
 describe('a client that keeps sending after the last answer', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-  });
+  beforeEach(() => void fakeClock('setTimeout', 'clearTimeout'));
 
   test('has a second once it has read it', async () => {
     const { client, connection } = await connected();

@@ -2,9 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { OK, success, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
 import { list, LIVEZ } from '../raw-requests.ts';
@@ -95,8 +96,7 @@ describe('a client that does not shake hands', () => {
   });
 
   test('is disconnected when it speaks plain HTTP or anything else, and the log has a line a reason and minute', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
+    const { advance } = fakeClock();
     await using api = await startApi({ speaksTls: true });
     const say = async (bytes: string) => {
       const socket = await dial(api);
@@ -106,9 +106,9 @@ describe('a client that does not shake hands', () => {
     };
     const lines = [failed('ERR_SSL_WRONG_VERSION_NUMBER'), { kind: 'not-tls' }];
     for (let i = 0; i < 2; i++) for (const bytes of ['rubbish\r\n\r\n', LIVEZ]) await say(bytes);
-    vi.advanceTimersByTime(59_999);
+    advance(59_999);
     expect(await say('rubbish\r\n\r\n')).toStrictEqual(lines);
-    vi.advanceTimersByTime(1);
+    advance(1);
     expect(await say('rubbish\r\n\r\n')).toStrictEqual([...lines, lines[0]]);
     expect(whole(await api.get('/livez'))).toStrictEqual(OK);
     expect(await api.log.record(0)).toMatchObject({ route: '/livez' });
