@@ -89,6 +89,10 @@ export const TOO_LARGE = problem(
 
 export const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
 
+export const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
+
+export const NO_METHOD = invalid('the request has no HTTP method that this service knows');
+
 export const HEADERS_TOO_LARGE = problem(
   431,
   'HEADERS_TOO_LARGE',

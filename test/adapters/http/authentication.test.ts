@@ -35,22 +35,18 @@ describe('the Authorization header', () => {
   });
 });
 
-describe('without a key, everything under /v1 looks the same', () => {
-  test.each([
-    ['GET', '/v1'],
-    ['GET', '/v1/'],
-    ['HEAD', '/v1/pets'],
-    ['OPTIONS', '/v1/pets'],
-    ['TRACE', '/v1/pets'],
-    ['GET', '/v1/no/such/path'],
-    ['GET', '/v1/../livez'],
-  ])('%s %s', async (method, path) => {
-    await using api = await startApi();
-    const answer = await api.request(method, path, { headers: { authorization: undefined } });
-    expect(whole(answer)).toStrictEqual(
-      method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED,
-    );
-  });
+test.each([
+  ['GET', '/v1'],
+  ['GET', '/v1/'],
+  ['HEAD', '/v1/pets'],
+  ['OPTIONS', '/v1/pets'],
+  ['TRACE', '/v1/pets'],
+  ['GET', '/v1/no/such/path'],
+  ['GET', '/v1/../livez'],
+])('without a key, everything under /v1 looks the same: %s %s', async (method, path) => {
+  await using api = await startApi();
+  const answer = await api.request(method, path, { headers: { authorization: undefined } });
+  expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
 test('while keys cannot be verified, the answer is 503', async () => {

@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { Idempotency, Inserted } from '../../../src/application/ports/pet-repository.ts';
-import type { NewPet } from '../../../src/domain/pet.ts';
 import { CREATED, problem, REX, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
@@ -59,19 +55,6 @@ describe('a request with an Idempotency-Key', () => {
     await using api = await startApi();
     expect((await api.post(petBody({ name: '""' }), { 'idempotency-key': 'a' })).status).toBe(400);
     expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(CREATED);
-  });
-
-  test('can be sent again after a 503, whether or not the pet was stored', async () => {
-    class LosesReplies extends InMemoryPetRepository {
-      override async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
-        const inserted = await super.insertOnce(pet, idempotency);
-        if (!inserted.replayed) throw new StorageUnavailable('stored, but the reply is lost');
-        return inserted;
-      }
-    }
-    await using api = await startApi({ pets: new LosesReplies() });
-    expect((await api.post(petBody(), { 'idempotency-key': 'a' })).status).toBe(503);
-    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
   });
 });
 

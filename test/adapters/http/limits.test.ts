@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
-import { EMPTY, HEADERS_TOO_LARGE, OK, problem, TOO_LARGE, whole } from '../../support/answer.ts';
+import { EMPTY, HEADERS_TOO_LARGE, OK, TOO_LARGE, URI_TOO_LONG, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { create, LIVEZ, post } from './raw-requests.ts';
-
-const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
 
 const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
@@ -57,20 +55,18 @@ describe('the headers', () => {
   });
 });
 
-describe('after a body that was too long, the connection stays usable', () => {
-  const chunk = `4000\r\n${'x'.repeat(16 * 1024)}\r\n`;
-  const size = 1_000_000;
-  const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+const chunk = `4000\r\n${'x'.repeat(16 * 1024)}\r\n`;
+const size = 1_000_000;
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 
-  test.each([
-    ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
-    ['chunked', CHUNKED, `${chunk.repeat(60)}0\r\n\r\n`],
-    ['encoded and chunked', `Content-Encoding: gzip\r\n${CHUNKED}`, `${chunk.repeat(60)}0\r\n\r\n`],
-  ])('%s', async (_, headers, body) => {
-    await using api = await startApi();
-    const connection = await api.connect(post(headers) + body);
-    expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
-    await connection.send(create(petBody()));
-    expect(await connection.answer()).toMatchObject({ status: 201 });
-  });
+test.each([
+  ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
+  ['chunked', CHUNKED, `${chunk.repeat(60)}0\r\n\r\n`],
+  ['encoded and chunked', `Content-Encoding: gzip\r\n${CHUNKED}`, `${chunk.repeat(60)}0\r\n\r\n`],
+])('after a body that was too long, the connection stays usable: %s', async (_, headers, body) => {
+  await using api = await startApi();
+  const connection = await api.connect(post(headers) + body);
+  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  await connection.send(create(petBody()));
+  expect(await connection.answer()).toMatchObject({ status: 201 });
 });

@@ -7,7 +7,7 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { Command, FAILED, succeeds } from '../../support/command.ts';
+import { fails, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { damage, newFile } from '../../support/sqlite.ts';
@@ -15,8 +15,7 @@ import { aPet } from '../../support/pets.ts';
 
 /** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */
 async function findings(DATABASE_URL: string): Promise<readonly string[]> {
-  const command = new Command(['check'], { DATABASE_URL });
-  expect(await command.ended, command.stderr).toBe(FAILED);
+  const command = await fails(['check'], { DATABASE_URL });
   const lines = command.stdout.split('\n').slice(0, -2);
   expect(command.stderr).toBe(
     `petstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
@@ -73,16 +72,14 @@ describe('petstore check', () => {
     await close();
     damage(file, "UPDATE pets SET name = 'x'");
 
-    const command = new Command(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
-    expect(await command.ended).toBe(FAILED);
+    const command = await fails(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
     const { findings: shown, ...rest } = JSON.parse(command.stdout);
     expect([shown.length, shown[99].about, rest]).toStrictEqual([
       100,
       'pet 100',
       { pets: 150, apiKeys: 0, more: 50 },
     ]);
-    const text = new Command(['check'], { DATABASE_URL: `sqlite:${file}` });
-    expect(await text.ended).toBe(FAILED);
+    const text = await fails(['check'], { DATABASE_URL: `sqlite:${file}` });
     expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
   });
 

@@ -5,7 +5,7 @@ import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, inputOf, succeeds } from '../../support/command.ts';
+import { fails, inputOf, succeeds } from '../../support/command.ts';
 import { DONE, FAILED, ROOT, run, runService, SERVICE } from '../../support/process.ts';
 
 const PETS = archivedPets(5200);
@@ -46,22 +46,19 @@ describe('import', () => {
   });
 });
 
-describe('an import that is refused', () => {
-  it.each(['pets.ndjson', 'standard input'])(
-    'names the wrong line of %s, and leaves no database',
-    async (name) => {
-      const directory = await testDirectory();
-      const text = `${petLines(PETS.slice(0, 2))}{"id"`;
-      const path = await fileWith(text);
-      const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
-      const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
-      const command = new Command(args, {}, { stdin: () => inputOf(text) });
-      expect(await command.ended).toBe(1);
-      expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shown}:3: is not JSON\n`]);
-      expect(await readdir(directory)).toStrictEqual([]);
-    },
-  );
-});
+it.each(['pets.ndjson', 'standard input'])(
+  'an import that is refused names the wrong line of %s, and leaves no database',
+  async (name) => {
+    const directory = await testDirectory();
+    const text = `${petLines(PETS.slice(0, 2))}{"id"`;
+    const path = await fileWith(text);
+    const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
+    const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
+    const command = await fails(args, {}, { stdin: () => inputOf(text) });
+    expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shown}:3: is not JSON\n`]);
+    expect(await readdir(directory)).toStrictEqual([]);
+  },
+);
 
 describe('import from standard input', () => {
   it('takes what export writes, through a pipe, and keeps no file', async () => {
@@ -87,14 +84,12 @@ describe('import from standard input', () => {
   });
 });
 
-describe('an import', () => {
-  it('says how many pets were there, and how many others are, to programs and to people', async () => {
-    const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
-    const file = await fileWith(petLines(PETS));
-    const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
-    expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
-    expect((await succeeds(['import', file, '--to', url])).stdout).toBe(
-      'imported 5200 pets; 5200 of them were already there; the target also has 1 other pet\n',
-    );
-  });
+it('an import says how many pets were there, and how many others are, to programs and to people', async () => {
+  const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
+  const file = await fileWith(petLines(PETS));
+  const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
+  expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
+  expect((await succeeds(['import', file, '--to', url])).stdout).toBe(
+    'imported 5200 pets; 5200 of them were already there; the target also has 1 other pet\n',
+  );
 });

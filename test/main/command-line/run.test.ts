@@ -9,7 +9,7 @@ import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, fails, refused, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
@@ -217,7 +217,7 @@ describe('the command line of a command', () => {
       clock.advance(6_000);
       throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
     };
-    const command = new Command(
+    await fails(
       ['check'],
       {},
       {
@@ -225,7 +225,6 @@ describe('the command line of a command', () => {
         stderr: { write: (text) => (printed += text) },
       },
     );
-    expect(await command.ended).toBe(FAILED);
     expect(printed).toBe(
       'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
     );

@@ -17,17 +17,15 @@ const DEFAULTS = {
   },
 };
 
-describe('traces are on with', () => {
-  it.each<[string, Record<string, string>]>([
-    ['an endpoint', ENDPOINT],
-    ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
-    ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
-    ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
-    ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
-  ])('%s', (_, given) => {
-    const tracing = { ...DEFAULTS, variables: given };
-    expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
-  });
+it.each<[string, Record<string, string>]>([
+  ['an endpoint', ENDPOINT],
+  ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
+  ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
+  ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
+  ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
+])('traces are on with: %s', (_, given) => {
+  const tracing = { ...DEFAULTS, variables: given };
+  expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
 });
 
 describe('traces are off with', () => {

@@ -25,14 +25,15 @@ async function unread(): Promise<Fifo> {
   return made;
 }
 
-describe('a service whose standard output', () => {
-  it.each([
-    ['is on a full device', 'SIGTERM', 0, '> /dev/full'],
-    ['has lost its reader', 'SIGTERM', 0, '>&9'],
-    ['is closed', 'SIGTERM', 0, '>&-'],
-    ['is not read', 'SIGTERM', 0, undefined],
-    ['is not read', 'SIGUSR2', 1, undefined],
-  ] as const)('%s keeps serving, and exits after %s with %i', async (_what, signal, code, redirection) => {
+it.each([
+  ['is on a full device', 'SIGTERM', 0, '> /dev/full'],
+  ['has lost its reader', 'SIGTERM', 0, '>&9'],
+  ['is closed', 'SIGTERM', 0, '>&-'],
+  ['is not read', 'SIGTERM', 0, undefined],
+  ['is not read', 'SIGUSR2', 1, undefined],
+] as const)(
+  'a service whose standard output %s keeps serving, and exits after %s with %i',
+  async (_what, signal, code, redirection) => {
     const service = redirected(redirection ?? `> '${(await unread()).path}'`, {
       NODE_OPTIONS: preload("process.on('SIGUSR2', () => { throw new Error('boom') });"),
     });
@@ -42,8 +43,8 @@ describe('a service whose standard output', () => {
     service.signal(signal);
     service.signal(signal);
     expect(await service.ended).toStrictEqual({ code, signal: null });
-  });
-});
+  },
+);
 
 it('lines that were dropped are reported when the log is read, even if it has errors only', async () => {
   const log = await unread();

@@ -31,16 +31,17 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-describe('the log line of a request', () => {
-  it.each([
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['2001:db8::1', '2001:db8::1'],
-    ['::ffff:0:1', '::ffff:0:1'],
-  ])('has the IPv4 address of a client, also on a socket that accepts IPv6: %s', (client, expected) => {
+it.each([
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['::ffff:0:1', '::ffff:0:1'],
+])(
+  'the log line of a request has the IPv4 address of a client, also on a socket that accepts IPv6: %s',
+  (client, expected) => {
     const request = { ...REQUEST, client };
     expect(logged((log) => log.answered(request))).toMatchObject([{ msg: 'request', client: expected }]);
-  });
-});
+  },
+);
 
 describe('the log line of a failure', () => {
   it('is a warning if the storage is unavailable, and later ones are for debugging', () => {
@@ -154,42 +155,38 @@ describe('the audit line of a pet', () => {
   });
 });
 
-describe('the log line of a request that was not counted', () => {
-  it('is a warning that counts such requests, but not in an outage', () => {
-    const away = new StorageUnavailable('no primary');
-    const report = (log: RequestLog) => {
-      for (const requestId of ['a', 'b']) log.notLimited(away, requestId);
-      log.failed(away, 'c');
-      log.notLimited(away, 'd');
-    };
-    const line = (requestId: string, notLimited: number) => ({
-      level: WARN,
-      msg: 'rate limit not enforced',
-      requestId,
-      notLimited,
-      err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
-    });
-    const failure = { msg: 'requests fail because of the storage', requestId: 'c' };
-    expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure]);
+it('the log line of a request that was not counted is a warning that counts such requests, but not in an outage', () => {
+  const away = new StorageUnavailable('no primary');
+  const report = (log: RequestLog) => {
+    for (const requestId of ['a', 'b']) log.notLimited(away, requestId);
+    log.failed(away, 'c');
+    log.notLimited(away, 'd');
+  };
+  const line = (requestId: string, notLimited: number) => ({
+    level: WARN,
+    msg: 'rate limit not enforced',
+    requestId,
+    notLimited,
+    err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
   });
+  const failure = { msg: 'requests fail because of the storage', requestId: 'c' };
+  expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure]);
 });
 
-describe('the log line of trouble with connections', () => {
-  it('is a warning that says what happened and why', () => {
-    const report = (log: RequestLog) => {
-      log.connectionTrouble({ kind: 'cut-off' });
-      log.connectionTrouble({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
-    };
-    expect(logged(report)).toStrictEqual([
-      {
-        level: WARN,
-        msg: 'connections cut off: clients that do not read their answers held too much memory',
-      },
-      {
-        level: WARN,
-        msg: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
-        reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL',
-      },
-    ]);
-  });
+it('the log line of trouble with connections is a warning that says what happened and why', () => {
+  const report = (log: RequestLog) => {
+    log.connectionTrouble({ kind: 'cut-off' });
+    log.connectionTrouble({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
+  };
+  expect(logged(report)).toStrictEqual([
+    {
+      level: WARN,
+      msg: 'connections cut off: clients that do not read their answers held too much memory',
+    },
+    {
+      level: WARN,
+      msg: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
+      reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL',
+    },
+  ]);
 });

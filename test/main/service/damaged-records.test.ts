@@ -7,7 +7,7 @@ import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { newApiKey, SCOPES } from '../../../src/domain/api-key.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
-import { Command, FAILED } from '../../support/command.ts';
+import { fails } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
 import { damage, fileWith, newFile, silentLog } from '../../support/sqlite.ts';
 
@@ -21,13 +21,6 @@ async function damagedFile(): Promise<string> {
   const file = await fileWith(PETS);
   damage(file, `UPDATE pets SET status = 'secret' WHERE id = ${DAMAGED.id}`);
   return `sqlite:${file}`;
-}
-
-/** Runs a command, which must fail. */
-async function fails(args: readonly string[], env: Record<string, string> = {}): Promise<Command> {
-  const program = new Command(args, env);
-  expect(await program.ended, program.stderr).toBe(FAILED);
-  return program;
 }
 
 describe('a damaged pet', () => {

@@ -32,14 +32,12 @@ async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMe
   return keys;
 }
 
-describe('the keys of API_KEYS', () => {
-  it('are kept as SHA-256 digests, and no other key is made', async () => {
-    expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
-      known: [
-        { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
-        { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
-      ],
-    });
+it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made', async () => {
+  expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
+    known: [
+      { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+      { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
+    ],
   });
 });
 

@@ -41,11 +41,12 @@ describe('a service', () => {
   });
 });
 
-describe('a service with its keys in the storage', () => {
-  it.each([
-    ['after the request', 10],
-    ['at the latest when it stops', 3_600_000],
-  ])('records the last use of a key %s', async (_, recordUsesEveryMs) => {
+it.each([
+  ['after the request', 10],
+  ['at the latest when it stops', 3_600_000],
+])(
+  'a service with its keys in the storage records the last use of a key %s',
+  async (_, recordUsesEveryMs) => {
     const file = await newFile();
     const { keys, close } = await openSqliteKeys(file);
     onTestFinished(close);
@@ -58,8 +59,8 @@ describe('a service with its keys in the storage', () => {
     expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
     if (recordUsesEveryMs > 10) await stop();
     await expect.poll(async () => (await keys.findById(key.id))?.lastUsedAt).toStrictEqual(now());
-  });
-});
+  },
+);
 
 describe('a service with its pets in a SQLite file', () => {
   it('closes it when it cannot listen', async () => {

@@ -55,70 +55,64 @@ describe('an ambiguous length is refused, and nothing after it is a request', ()
   });
 });
 
-describe('invalid lines are refused, and nothing after them is a request', () => {
-  const good = post(LENGTH);
+const good = post(LENGTH);
 
-  test.each([
-    ['bare LF', good.replaceAll('\r\n', '\n')],
-    ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
-    ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
-    ['bare CR', good.replaceAll('\r\n', '\r')],
-    ['CR inside a value', post(`X: y\rz\r\n${LENGTH}`)],
-    ['a space before the first header', good.replace('Host', ' Host')],
-    ['a header without a colon', post(`X\r\n${LENGTH}`)],
-    ['a header without a name', post(`: y\r\n${LENGTH}`)],
-    ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
-    ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
-    ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
-    ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
-    ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
-    ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
-    ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
-  ])('%s', async (_, head) => {
-    await expectRefusal(head + BODY);
-  });
+test.each([
+  ['bare LF', good.replaceAll('\r\n', '\n')],
+  ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
+  ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
+  ['bare CR', good.replaceAll('\r\n', '\r')],
+  ['CR inside a value', post(`X: y\rz\r\n${LENGTH}`)],
+  ['a space before the first header', good.replace('Host', ' Host')],
+  ['a header without a colon', post(`X\r\n${LENGTH}`)],
+  ['a header without a name', post(`: y\r\n${LENGTH}`)],
+  ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
+  ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
+  ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
+  ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
+  ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
+  ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
+  ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
+])('invalid lines are refused, and nothing after them is a request: %s', async (_, head) => {
+  await expectRefusal(head + BODY);
 });
 
-describe('invalid chunks are refused, and nothing after them is a request', () => {
-  test.each([
-    ['the size plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
-    ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a letter that is not hexadecimal', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
-    ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a space after the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
-    ['bare LF after the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
-    ['bare CR after the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
-    ['no line end after the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
-    ['bare LF after the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
-    ['bare LF after the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
-    ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
-    ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
-    ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
-    ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
-    ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
-    ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
-    ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
-  ])('%s', async (_, chunks) => {
-    await expectRefusal(post(TE) + chunks);
-  });
+test.each([
+  ['the size plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
+  ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a letter that is not hexadecimal', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
+  ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a space after the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
+  ['bare LF after the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
+  ['bare CR after the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
+  ['no line end after the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
+  ['bare LF after the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
+  ['bare LF after the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
+  ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
+  ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
+  ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
+  ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
+  ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
+  ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
+  ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
+])('invalid chunks are refused, and nothing after them is a request: %s', async (_, chunks) => {
+  await expectRefusal(post(TE) + chunks);
 });
 
-describe('other versions are refused, and nothing after them is a request', () => {
-  const chunked = post(`${TE}Connection: keep-alive\r\n`) + CHUNKED;
+const chunked = post(`${TE}Connection: keep-alive\r\n`) + CHUNKED;
 
-  test.each([
-    ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
-    ['HTTP/2.0 with a body', `${post(LENGTH).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
-    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['HTTP/0.9', 'GET /livez\r\n\r\n'],
-    ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
-    ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
-    ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
-  ])('%s', async (_, bytes) => {
-    await expectRefusal(bytes);
-  });
+test.each([
+  ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
+  ['HTTP/2.0 with a body', `${post(LENGTH).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
+  ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['HTTP/0.9', 'GET /livez\r\n\r\n'],
+  ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
+  ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
+  ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
+])('other versions are refused, and nothing after them is a request: %s', async (_, bytes) => {
+  await expectRefusal(bytes);
 });

@@ -10,19 +10,17 @@ const ZERO = { ...CREATED, body: REX.replace('7', '0') };
 const CHUNKED_POST = `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\n`;
 
 // Node counts names and values only, not what separates them.
-describe('endless headers', () => {
-  const GET = 'GET /livez HTTP/1.1\r\nHost: x\r\n';
+const GET = 'GET /livez HTTP/1.1\r\nHost: x\r\n';
 
-  test.each([
-    ['many', GET + 'a: b\r\n'.repeat(8200)],
-    ['a long name', `${GET}${'x'.repeat(17 * 1024)}: x\r\n`],
-    ['one trailer', `${CHUNKED_POST}X-Long: ${'x'.repeat(16 * 1024)}`],
-    ['many trailers', CHUNKED_POST + 'a: b\r\n'.repeat(8200)],
-  ])('%s', async (_, bytes) => {
-    await using api = await startApi();
-    expect((await api.raw(bytes)).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
-    expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
+test.each([
+  ['many', GET + 'a: b\r\n'.repeat(8200)],
+  ['a long name', `${GET}${'x'.repeat(17 * 1024)}: x\r\n`],
+  ['one trailer', `${CHUNKED_POST}X-Long: ${'x'.repeat(16 * 1024)}`],
+  ['many trailers', CHUNKED_POST + 'a: b\r\n'.repeat(8200)],
+])('endless headers are refused: %s', async (_, bytes) => {
+  await using api = await startApi();
+  expect((await api.raw(bytes)).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
+  expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
 describe('JSON that is expensive to parse', () => {

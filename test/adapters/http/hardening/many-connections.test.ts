@@ -77,22 +77,20 @@ describe(`${COUNT} connections`, () => {
   });
 });
 
-describe('more connections than the limit', () => {
-  const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
+const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
 
-  test('are closed at once and counted in the log, and there is room again once others are closed', async () => {
-    await using api = await startApi({ limits: { maxConnections: 3 } });
-    const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
-    for (const connection of open) {
-      await connection.send(LIVEZ);
-      expect(whole(await connection.answer())).toStrictEqual(OK);
-    }
-    for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
-    expect(api.log.troubles).toStrictEqual([{ kind: 'refused' }]);
-    await open[0]?.send(LAST);
-    expect(whole(await open[0]!.answer())).toStrictEqual(OK);
-    await open[0]?.closed();
-    open[0]?.close();
-    expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
-  });
+test('more connections than the limit are closed at once and counted in the log, and there is room again once others are closed', async () => {
+  await using api = await startApi({ limits: { maxConnections: 3 } });
+  const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+  for (const connection of open) {
+    await connection.send(LIVEZ);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+  }
+  for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
+  expect(api.log.troubles).toStrictEqual([{ kind: 'refused' }]);
+  await open[0]?.send(LAST);
+  expect(whole(await open[0]!.answer())).toStrictEqual(OK);
+  await open[0]?.closed();
+  open[0]?.close();
+  expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   allows,
   CREATED,
-  invalid,
+  NO_METHOD,
   OK,
   problem,
   REX,
@@ -14,7 +14,6 @@ import { KEY, startApi } from '../../../support/http.ts';
 import { BODY, CHUNKED, HEX, LENGTH, sharedService, SMUGGLED, TE } from './smuggled.ts';
 import { LAST, post } from '../raw-requests.ts';
 
-const NO_METHOD = invalid('the request has no HTTP method that this service knows');
 const NOT_ALLOWED = allows('GET, HEAD, OPTIONS');
 
 /** The last request after a smuggled one. A service that is deceived answers 201 instead of this one's 401. */
@@ -88,14 +87,12 @@ describe('a request in the body of another one is not processed', () => {
   });
 });
 
-describe('nothing after the last request of a connection is processed', () => {
-  test.each([
-    ['"Connection: close"', LAST, OK],
-    ['HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
-    ['CONNECT', 'CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n', NOT_ALLOWED],
-    ['CONNECT with chunks', `CONNECT /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n`, NOT_ALLOWED],
-    ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
-  ])('%s', async (_, bytes, expected) => {
-    await expectExactly(bytes + SMUGGLED, [expected]);
-  });
+test.each([
+  ['"Connection: close"', LAST, OK],
+  ['HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
+  ['CONNECT', 'CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n', NOT_ALLOWED],
+  ['CONNECT with chunks', `CONNECT /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n`, NOT_ALLOWED],
+  ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
+])('nothing after the last request of a connection is processed: %s', async (_, bytes, expected) => {
+  await expectExactly(bytes + SMUGGLED, [expected]);
 });

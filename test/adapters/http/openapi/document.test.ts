@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
 import packageJson from '../../../../package.json' with { type: 'json' };
 import { ANSWER_HEADERS } from '../../../../src/adapters/http/contract/answer-headers.ts';
-import { schemaProblems } from '../../../support/conformance.ts';
 import { startApi } from '../../../support/http.ts';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -138,28 +137,6 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the OpenAPI document is safe for tools', () => {
-  const examples = [...nodes()].flatMap(([path, node]): [string, unknown, unknown][] => {
-    const schema = node['schema'] ?? ('type' in node ? node : undefined);
-    const named = isNode(node['examples']) ? Object.entries(node['examples']) : [];
-    return [
-      ...('example' in node && schema !== undefined
-        ? ([[`${path}/example`, schema, node['example']]] as [string, unknown, unknown][])
-        : []),
-      ...named.map(([name, example]): [string, unknown, unknown] => [
-        `${path}/examples/${name}`,
-        schema,
-        (example as Node)['value'],
-      ]),
-    ];
-  });
-
-  it('has examples, and all are valid', () => {
-    expect(examples.length).toBeGreaterThan(50);
-    for (const [path, schema, example] of examples) {
-      expect(schemaProblems(path, schema as Node, example)).toEqual([]);
-    }
-  });
-
   it('has no number that a double cannot hold', () => {
     const numbers = [...nodes()]
       .flatMap(([, node]) => Object.values(node))

@@ -2,18 +2,14 @@ import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/contract/answer-headers.ts';
-import { OK, problem, whole } from '../../../support/answer.ts';
+import { NOT_HTTP, OK, TIMEOUT, URI_TOO_LONG, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
-import { CHUNKED, get, NOT_HTTP, post, record, refusal, start, startWithClient } from './in-memory-server.ts';
+import { CHUNKED, get, post, record, refusal, start, startWithClient } from './in-memory-server.ts';
 import { LAST, LIVEZ } from '../raw-requests.ts';
-
-const LONG_URL = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
-
-const TIMEOUT = refusal(408, 'Request Timeout', 'REQUEST_TIMEOUT', 'the request did not end in time');
 
 test('a client that sends rubbish and never hangs up is disconnected', async () => {
   await using api = await startApi();
@@ -29,7 +25,7 @@ test('a URL that is too long is told from headers that are', async () => {
   await using api = await startApi();
   const url = '/livez?'.padEnd(8193, 'x');
   const answers = await api.raw(`GET ${url} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9000)}\r\n\r\n`);
-  expect(answers.map(whole)).toStrictEqual([LONG_URL]);
+  expect(answers.map(whole)).toStrictEqual([URI_TOO_LONG]);
 });
 
 // RFC 9112, section 9.6. A reset can destroy the answer before the client reads it.
@@ -95,7 +91,7 @@ test.each([
   const head = post(`X-Request-Id: an-id\r\n${headers}`).replace('HTTP/1.1', version);
   const request = `${head.replace('POST', method)}0\r\n\r\n`;
   await client.send(request + get('/2'));
-  expect(client.text).toMatch(NOT_HTTP);
+  expect(client.text).toMatch(refusal(NOT_HTTP));
   await client.send(get('/3'));
   expect([client.hasEnded, client.statuses, handled]).toStrictEqual([true, [400], []]);
   expect(log.records).toStrictEqual([{ ...record(400, method), requestId: 'an-id' }]);
@@ -117,7 +113,7 @@ describe('a request that does not end in time', () => {
     const { client, log } = await startWithClient('GET / HTTP/1.1\r\nHost', limits);
     await log.record(0);
     await settled();
-    expect(client.text).toMatch(TIMEOUT);
+    expect(client.text).toMatch(refusal(TIMEOUT));
     expect(client.hasEnded).toBe(true);
   });
 

@@ -1,48 +1,30 @@
 import { Server } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
+import { HEADERS_TOO_LARGE, NO_METHOD, NOT_HTTP, problem, URI_TOO_LONG } from '../../../support/answer.ts';
 import { type MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
-import {
-  CHUNKED,
-  CONNECT,
-  get,
-  NOT_HTTP,
-  post,
-  record,
-  refusal,
-  startWithClient,
-} from './in-memory-server.ts';
-
-const NO_METHOD = refusal(
-  400,
-  'Bad Request',
-  'INVALID_ARGUMENT',
-  'the request has no HTTP method that this service knows',
-);
-const HEADERS = refusal(
-  431,
-  'Request Header Fields Too Large',
-  'HEADERS_TOO_LARGE',
-  'the request line and headers must be at most 16384 bytes',
-);
-const LONG_URL = refusal(414, 'URI Too Long', 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
+import { CHUNKED, CONNECT, get, post, record, refusal, startWithClient } from './in-memory-server.ts';
 
 describe('input that is not a request', () => {
   test.each([
     ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
-    ['long headers', get('/', `X-Long: ${'x'.repeat(17_000)}\r\n`), HEADERS],
-    ['a URL as long as allowed', get('/'.padEnd(8192, 'x'), `X-Long: ${'x'.repeat(9000)}\r\n`), HEADERS],
-    ['a URL that is too long', get('/'.padEnd(8193, 'x'), `X-Long: ${'x'.repeat(9000)}\r\n`), LONG_URL],
+    ['long headers', get('/', `X-Long: ${'x'.repeat(17_000)}\r\n`), HEADERS_TOO_LARGE],
+    [
+      'a URL as long as allowed',
+      get('/'.padEnd(8192, 'x'), `X-Long: ${'x'.repeat(9000)}\r\n`),
+      HEADERS_TOO_LARGE,
+    ],
+    ['a URL that is too long', get('/'.padEnd(8193, 'x'), `X-Long: ${'x'.repeat(9000)}\r\n`), URI_TOO_LONG],
     [
       'a long value that looks like a request line',
       get('/', `X-Long: GET ${'x'.repeat(9000)} ${'x'.repeat(9000)}\r\n`),
-      HEADERS,
+      HEADERS_TOO_LARGE,
     ],
   ])('%s', async (_, bytes, expected) => {
     const { client, log, handled } = await startWithClient(bytes);
-    expect(client.text).toMatch(expected);
+    expect(client.text).toMatch(refusal(expected));
     expect(client.hasEnded).toBe(true);
     expect(log.records).toStrictEqual([record(client.statuses[0]!)]);
     expect(client.text).toContain(`X-Request-Id: ${log.records[0]!.requestId}\r\n`);
@@ -91,7 +73,7 @@ describe('input that is not a request', () => {
     const { client, handled, log } = await startWithClient(
       `${post(`X-Request-Id: an-id\r\n${CHUNKED}`)}xyz\r\n`,
     );
-    expect(client.text).toMatch(NOT_HTTP);
+    expect(client.text).toMatch(refusal(NOT_HTTP));
     expect(client.text).toContain('X-Request-Id: an-id\r\n');
     expect([client.hasEnded, handled]).toStrictEqual([true, []]);
     expect(log.records).toStrictEqual([{ ...record(400, 'POST'), requestId: 'an-id' }]);
@@ -108,7 +90,7 @@ describe('input that is not a request', () => {
   test('in the extensions of a chunk', async () => {
     const { client } = await startWithClient(`${post(CHUNKED)}5;${'x'.repeat(20_000)}`);
     expect(client.text).toMatch(
-      refusal(413, 'Payload Too Large', 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large'),
+      refusal(problem(413, 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large')),
     );
   });
 

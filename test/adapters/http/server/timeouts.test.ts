@@ -46,17 +46,18 @@ async function drip(connection: RawConnection, bytes: string): Promise<void> {
   }
 }
 
-describe.concurrent('a request that keeps arriving, too late: 408, and the connection is closed', () => {
-  const long = 'x'.repeat(5000);
-  const CHUNKED = post('Transfer-Encoding: chunked\r\n');
+const long = 'x'.repeat(5000);
+const CHUNKED = post('Transfer-Encoding: chunked\r\n');
 
-  test.for([
-    ['a header', '', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
-    ['empty lines before the request', '', '\r\n'.repeat(2500)],
-    ['a body', post('Content-Length: 5000\r\n'), long],
-    ['a chunk extension', CHUNKED, `1;${long}`],
-    ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
-  ])('%s', async ([, head = '', bytes = ''], context) => {
+test.concurrent.for([
+  ['a header', '', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
+  ['empty lines before the request', '', '\r\n'.repeat(2500)],
+  ['a body', post('Content-Length: 5000\r\n'), long],
+  ['a chunk extension', CHUNKED, `1;${long}`],
+  ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
+])(
+  'a request that keeps arriving, too late: 408, and the connection is closed: %s',
+  async ([, head = '', bytes = ''], context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect(head);
     const refused = context.expect(drip(connection, bytes)).rejects.toBeInstanceOf(Error);
@@ -64,8 +65,8 @@ describe.concurrent('a request that keeps arriving, too late: 408, and the conne
     await connection.closed();
     await refused;
     context.expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
-});
+  },
+);
 
 test('a body that stalls after the request was refused: no second answer', async () => {
   await using api = await startApi({ limits });
