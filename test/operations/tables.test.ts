@@ -120,7 +120,7 @@ it('what each 5xx means has every code and message', () => {
   expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
 });
 
-const documented = new Map(
+const JSON_ANSWERS = new Map(
   tableOf(page, 'Answers in JSON').map(([commands = '', properties = '']) => [
     commands.replaceAll('`', ''),
     Array.from(properties.matchAll(/`(\w+)`/g), ([, name = '']) => name).toSorted(),
@@ -162,7 +162,7 @@ it.skipIf(mongo === undefined)(
     await note('check', 'check');
 
     const given = Array.from(seen, ([row, names]) => [row, [...names].toSorted()] as const);
-    expect(new Map(given)).toStrictEqual(documented);
+    expect(new Map(given)).toStrictEqual(JSON_ANSWERS);
   },
 );
 

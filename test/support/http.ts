@@ -36,7 +36,7 @@ type Request = {
 };
 
 export const KEY = 'a-key-of-the-tests';
-export const KEY_LABEL = 'tests';
+const KEY_LABEL = 'tests';
 
 /** A verifier that knows {@link KEY}, with these properties. */
 export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {

@@ -11,15 +11,6 @@ import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { CHUNKED, get, post, record, refusal, start, startWithClient } from './in-memory-server.ts';
 import { LAST, LIVEZ } from '../raw-requests.ts';
 
-test('a client that sends rubbish and never hangs up is disconnected', async () => {
-  await using api = await startApi();
-  const connection = await api.connect('rubbish\r\n\r\n');
-  await connection.answer();
-  // This side stays open. The server does not wait for it for ever.
-  await connection.closed();
-  expect(await api.drain(5000)).toBe(0);
-});
-
 // TLS splits it into records. The first of them alone looks like headers that are too large.
 test('a URL that is too long is told from headers that are', async () => {
   await using api = await startApi();

@@ -68,24 +68,7 @@ test.concurrent.for([
   },
 );
 
-test('a body that stalls after the request was refused: no second answer', async () => {
-  await using api = await startApi({ limits });
-  const connection = await api.connect(
-    'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"nam',
-  );
-  expect(await connection.answer()).toMatchObject({ status: 401 });
-  await connection.closed();
-  expect(api.log.records).toMatchObject([{ status: 401 }]);
-});
-
-test('an idle connection is closed without an answer', async () => {
-  await using api = await startApi({ limits });
-  const connection = await api.connect(LIVEZ);
-  expect(await connection.answer()).toMatchObject({ status: 200 });
-  await connection.closed();
-  expect(api.log.records).toHaveLength(1);
-});
-
+// hardening/many-connections.test.ts has idle connections, and bodies that stall after the answer.
 test('the limits hold for the client only: the service may take longer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ limits, pets });
