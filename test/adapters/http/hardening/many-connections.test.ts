@@ -23,10 +23,7 @@ async function leakingNone(limits: Partial<ServerLimits>, run: (api: Api) => Pro
 /** Opens connections, and sends these bytes on each of them at once: otherwise it could time out before. */
 async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
-  while (all.length < COUNT) {
-    const connection = await api.connect(bytes);
-    all.push(connection);
-  }
+  while (all.length < COUNT) all.push(await api.connect(bytes));
   // Connections are accepted in order.
   await api.raw(LAST);
   return all;
