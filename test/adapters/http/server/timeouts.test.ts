@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { TIMEOUT, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
@@ -58,13 +59,14 @@ test.concurrent.for([
 ])(
   'a request that keeps arriving, too late: 408, and the connection is closed: %s',
   async ([, head = '', bytes = ''], context) => {
-    await using api = await startApi({ limits });
+    const pets = new InMemoryPetRepository();
+    await using api = await startApi({ limits, pets });
     const connection = await api.connect(head);
     const refused = context.expect(drip(connection, bytes)).rejects.toBeInstanceOf(Error);
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
     await refused;
-    context.expect((await api.get('/v1/pets')).body).toBe('[]');
+    context.expect(await pets.list({ limit: 1 })).toStrictEqual([]);
   },
 );
 
