@@ -2,7 +2,7 @@ import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'no
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../support/client.ts';
-import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
+import { DONE, FAILED, preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
@@ -10,7 +10,7 @@ const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { 
 test('an old Node is told what to do', async () => {
   const petstore = run(process.execPath, [PRETENDS_TO_BE_OLD, ...SERVICE, '--version']);
 
-  expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
+  expect(await petstore.ended).toStrictEqual(FAILED);
   expect(petstore.stdout).toBe('');
   expect(petstore.stderr).toBe(
     'petstore: needs Node 26 or later, and this is v20.20.2. ' +
@@ -47,7 +47,7 @@ describe('the command of a clone', () => {
       '--from',
       'sqlite:/nonexistent/petstore.db',
     ]);
-    expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await petstore.ended).toStrictEqual(FAILED);
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
 
@@ -57,7 +57,7 @@ describe('the command of a clone', () => {
     ['that lacks a symbol', '#!/bin/sh\necho "node: GLIBC_9.99 not found" >&2; exit 1'],
   ])('runs on the Node of the PATH if its own is one %s, also under npm', async (_, own) => {
     const petstore = await runWith({ own, onPath: THIS_NODE }, ['--version']);
-    expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await petstore.ended).toStrictEqual(DONE);
     expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
   });
 
@@ -65,7 +65,7 @@ describe('the command of a clone', () => {
     const petstore = await runWith({ own: THIS_NODE, onPath: '#!/bin/sh\nexit 99' }, []);
     await petstore.url();
     petstore.signal('SIGTERM');
-    expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await petstore.ended).toStrictEqual(DONE);
     expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
   });
 });
@@ -73,7 +73,7 @@ describe('the command of a clone', () => {
 test('compiled sources are kept for the next start', async () => {
   // This variable would choose another directory.
   const petstore = runService({ NODE_COMPILE_CACHE: '' }, ['--help']);
-  expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+  expect(await petstore.ended).toStrictEqual(DONE);
 
   const kept = await readdir(join(ROOT, 'node_modules/.cache/petstore'), { recursive: true });
   expect(kept.length).toBeGreaterThan(10);
@@ -129,7 +129,7 @@ describe('npm ci on an old Node', () => {
 
   test('warns of nothing', async () => {
     const { npm, ended } = await install(['package.json', 'package-lock.json', '.npmrc']);
-    expect(ended).toStrictEqual({ code: 0, signal: null });
+    expect(ended).toStrictEqual(DONE);
     expect(npm.stderr).toBe('');
     // Such as `add koa 3.3.0`, which a real installation does not print.
     expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(/^\nadded \d+ packages in .*\n$/);
@@ -137,7 +137,7 @@ describe('npm ci on an old Node', () => {
 
   test('says why it fails', async () => {
     const { npm, ended } = await install(['package.json', '.npmrc']);
-    expect(ended).toStrictEqual({ code: 1, signal: null });
+    expect(ended).toStrictEqual(FAILED);
     expect(npm.stderr).toMatch(/^npm error code EUSAGE\n/);
   });
 });

@@ -4,10 +4,8 @@ import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { CreateKey } from '../../src/application/keys/create-key.ts';
-import { SCOPES } from '../../src/domain/api-key.ts';
 import { compose } from '../../src/main/program/compose.ts';
-import { APP, KNOWN_KEYS, registerHttp, SETTINGS, TOKENS } from '../../src/main/program/register-http.ts';
+import { APP, KNOWN_KEYS, registerHttp, SETTINGS } from '../../src/main/program/register-http.ts';
 import { KEYS, registerKeys } from '../../src/main/program/register-keys.ts';
 import { CHECKED, registerMaintenance, SOURCE, TARGET } from '../../src/main/program/register-maintenance.ts';
 import { CREATE_PET, LIST_PETS, PETS, registerPets } from '../../src/main/program/register-pets.ts';
@@ -65,11 +63,4 @@ it('a root makes a part once, and shares it with no other root of the process', 
   expect(one.resolve(APP)).not.toBe(other.resolve(APP));
   await one.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
   expect(await other.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [] });
-});
-
-it('the service knows the keys in the storage and those that it was given', async () => {
-  const { root } = everything();
-  const { key, token } = await root.resolve(CreateKey).execute({ label: 'till', scopes: SCOPES });
-  expect(await root.resolve(TOKENS).verify(token)).toMatchObject({ id: key.id });
-  expect(await root.resolve(TOKENS).verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
 });

@@ -10,7 +10,7 @@ import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { type Program, ROOT } from '../support/process.ts';
+import { DONE, type Program, ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
 
@@ -28,7 +28,7 @@ async function succeed(
   cwd: string,
 ): Promise<string> {
   const program = bash(commands, env, cwd);
-  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  expect(await program.ended, program.stderr).toStrictEqual(DONE);
   return program.stdout;
 }
 
@@ -66,31 +66,29 @@ async function namesOf(url: string, key: string): Promise<readonly string[]> {
   return JSON.parse(body).map(({ name }: { readonly name: string }) => name);
 }
 
-describe('the commands for SQLite', () => {
-  it('back up beside a service, rotate a key, and restore on another machine', async () => {
-    const directory = await installation();
-    const key = await createKey(`sqlite:${directory}/data/petstore.db`);
-    const url = await urlOf(bash('petstore', {}, directory));
-    await add(url, key, 'Rex');
-    await add(url, key, 'Mitzi');
+it('the commands for SQLite back up beside a service, rotate a key, and restore on another machine', async () => {
+  const directory = await installation();
+  const key = await createKey(`sqlite:${directory}/data/petstore.db`);
+  const url = await urlOf(bash('petstore', {}, directory));
+  await add(url, key, 'Rex');
+  await add(url, key, 'Mitzi');
 
-    await succeed(blockOf('Back up', 0), {}, directory);
-    await add(url, key, 'Hansi');
-    const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: directory }));
-    const backup = join(directory, file);
-    const checked = await succeed(blockOf('Back up', 3), { backup: file }, directory);
-    const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, directory);
+  await succeed(blockOf('Back up', 0), {}, directory);
+  await add(url, key, 'Hansi');
+  const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: directory }));
+  const backup = join(directory, file);
+  const checked = await succeed(blockOf('Back up', 3), { backup: file }, directory);
+  const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, directory);
 
-    expect(checked.trim()).toBe('2');
-    const [newKey = ''] = rotated.match(/^pets_.*$/m) ?? [];
-    expect(newKey).not.toBe(key);
-    for (const one of [key, newKey]) expect(await namesOf(url, one)).toHaveLength(3);
+  expect(checked.trim()).toBe('2');
+  const [newKey = ''] = rotated.match(/^pets_.*$/m) ?? [];
+  expect(newKey).not.toBe(key);
+  for (const one of [key, newKey]) expect(await namesOf(url, one)).toHaveLength(3);
 
-    const other = await installation();
-    const restored = await urlOf(bash(blockOf('Restore', 0), { backup }, other));
-    expect(await namesOf(restored, key)).toStrictEqual(['Rex', 'Mitzi']);
-    expect(await add(restored, key, 'Lora')).toBe(2 + SKIPPED_IDS + 1);
-  });
+  const other = await installation();
+  const restored = await urlOf(bash(blockOf('Restore', 0), { backup }, other));
+  expect(await namesOf(restored, key)).toStrictEqual(['Rex', 'Mitzi']);
+  expect(await add(restored, key, 'Lora')).toBe(2 + SKIPPED_IDS + 1);
 });
 
 describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
@@ -172,16 +170,17 @@ exec petstore "$@"
 `,
 };
 
-describe('the commands that make the first key', () => {
-  it.each([
-    ['Keys in containers', 'docker', 'data/first-key', ['first', 'till-3']],
-    ['systemd', 'systemd-run', 'first-key', ['first']],
-  ] as const)('write it to a file, and into no log: %s', async (section, name, file, labels) => {
+it.each([
+  ['Keys in containers', 'docker', 'data/first-key', ['first', 'till-3']],
+  ['systemd', 'systemd-run', 'first-key', ['first']],
+] as const)(
+  'the commands that make the first key write it to a file, and into no log: %s',
+  async (section, name, file, labels) => {
     const directory = await installation();
     await writeFile(join(directory, 'commands', name), STAND_INS[name], { mode: 0o755 });
 
     const program = bash(blockOf(section), {}, directory);
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await program.ended, program.stderr).toStrictEqual(DONE);
 
     const key = (await readFile(join(directory, file), 'utf8')).trim();
     expect(key).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/);
@@ -191,16 +190,14 @@ describe('the commands that make the first key', () => {
       DATABASE_URL: `sqlite:${directory}/${database}`,
     });
     expect(JSON.parse(list.stdout).map(({ label }: { label: string }) => label)).toStrictEqual(labels);
-  });
-});
+  },
+);
 
 /** Sections whose blocks this file runs, and two others: lose-a-member.test.ts and main/service/tls.test.ts. */
 const EXECUTED =
   'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade, Lose a member, TLS, systemd'.split(', ');
 
-describe('docs/operations.md', () => {
-  it('has no commands but those that a test runs', () => {
-    const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
-    expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(EXECUTED);
-  });
+it('docs/operations.md has no commands but those that a test runs', () => {
+  const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
+  expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(EXECUTED);
 });

@@ -110,27 +110,26 @@ const FAILURES = {
   'storage-unavailable': new StorageUnavailable('a problem'),
 } satisfies Record<Exclude<PetError | DamagedApiKey | StorageUnavailable, ClientError>['kind'], Error>;
 
-describe('what each 5xx means', () => {
-  it('has every code and message', () => {
-    const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals)]
-      .filter((value) => value instanceof Error)
-      .map((error) => errorAnswer(error))
-      .filter(({ status }) => status >= 500);
-    const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
-    const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
-    expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
-  });
+it('what each 5xx means has every code and message', () => {
+  const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals)]
+    .filter((value) => value instanceof Error)
+    .map((error) => errorAnswer(error))
+    .filter(({ status }) => status >= 500);
+  const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
+  const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
+  expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
 });
 
-describe('answers in JSON', () => {
-  const documented = new Map(
-    tableOf(page, 'Answers in JSON').map(([commands = '', properties = '']) => [
-      commands.replaceAll('`', ''),
-      Array.from(properties.matchAll(/`(\w+)`/g), ([, name = '']) => name).toSorted(),
-    ]),
-  );
+const JSON_ANSWERS = new Map(
+  tableOf(page, 'Answers in JSON').map(([commands = '', properties = '']) => [
+    commands.replaceAll('`', ''),
+    Array.from(properties.matchAll(/`(\w+)`/g), ([, name = '']) => name).toSorted(),
+  ]),
+);
 
-  it.skipIf(mongo === undefined)(`have the properties that the commands give${leftOut}`, async () => {
+it.skipIf(mongo === undefined)(
+  `answers in JSON have the properties that the commands give${leftOut}`,
+  async () => {
     const directory = await testDirectory();
     const { url: DATABASE_URL } = await sqliteWith([anArchivedPet({ id: 1n })]);
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
@@ -163,29 +162,27 @@ describe('answers in JSON', () => {
     await note('check', 'check');
 
     const given = Array.from(seen, ([row, names]) => [row, [...names].toSorted()] as const);
-    expect(new Map(given)).toStrictEqual(documented);
-  });
-});
+    expect(new Map(given)).toStrictEqual(JSON_ANSWERS);
+  },
+);
 
-describe('capacity', () => {
-  it('has the figures of bench/results.md', async () => {
-    const results = await readDocument('bench/results.md');
-    const storages = tableOf(results, 'Start and size').filter(([, contestant]) => contestant === 'petstore');
-    const expected = storages.map(([storage = '', , , memory]) => {
-      const [, text = ''] = results.split(new RegExp(`^## ${storage}, .*$`, 'im'));
-      const [, throughput = ''] = text.split('\n## ')[0]!.split(/^Requests a second.*$/m);
-      const figures = (workload: string) => {
-        const row = new RegExp(`^\\| ${workload} \\| ([^|]+) \\|`, 'm').exec(throughput)?.[1] ?? '';
-        return row.trim().split(' / ');
-      };
-      const [rate, , p99] = figures('90 % reads, half of peak');
-      const peaks = ['list-20', 'get', 'create'].map((workload) => figures(workload)[0]);
-      return [storage, ...peaks, rate, p99, memory];
-    });
-    const documented = tableOf(page, 'Capacity').map(([storage = '', ...figures]) => [
-      storage.toLowerCase(),
-      ...figures,
-    ]);
-    expect(documented).toStrictEqual(expected);
+it('capacity has the figures of bench/results.md', async () => {
+  const results = await readDocument('bench/results.md');
+  const storages = tableOf(results, 'Start and size').filter(([, contestant]) => contestant === 'petstore');
+  const expected = storages.map(([storage = '', , , memory]) => {
+    const [, text = ''] = results.split(new RegExp(`^## ${storage}, .*$`, 'im'));
+    const [, throughput = ''] = text.split('\n## ')[0]!.split(/^Requests a second.*$/m);
+    const figures = (workload: string) => {
+      const row = new RegExp(`^\\| ${workload} \\| ([^|]+) \\|`, 'm').exec(throughput)?.[1] ?? '';
+      return row.trim().split(' / ');
+    };
+    const [rate, , p99] = figures('90 % reads, half of peak');
+    const peaks = ['list-20', 'get', 'create'].map((workload) => figures(workload)[0]);
+    return [storage, ...peaks, rate, p99, memory];
   });
+  const documented = tableOf(page, 'Capacity').map(([storage = '', ...figures]) => [
+    storage.toLowerCase(),
+    ...figures,
+  ]);
+  expect(documented).toStrictEqual(expected);
 });

@@ -9,14 +9,13 @@ import { Command } from '../support/command.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
-import { type Program, ROOT, run } from '../support/process.ts';
+import { DONE, FAILED, type Program, ROOT, run, stop } from '../support/process.ts';
 import { otherConnection } from '../support/sqlite.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 type Env = Record<string, string>;
 
-const DONE = { code: 0, signal: null };
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
 const MIB = 1024 * 1024;
@@ -55,8 +54,7 @@ export function journeys(built: () => Built): void {
     const url = await first.url();
     expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201, body: STORED });
     expect(await readdir(directory)).toStrictEqual(['data']);
-    first.signal('SIGTERM');
-    expect(await first.ended).toStrictEqual(DONE);
+    await stop(first);
     // In a container or in memory, the first line warns of that.
     expect(first.log.map(({ msg }) => msg).slice(-6)).toStrictEqual([
       'audit',
@@ -162,7 +160,7 @@ export function journeys(built: () => Built): void {
   test.skipIf(mongo === undefined)('uses MongoDB, with metrics, traces and TLS', async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
     const early = start(['export'], { DATABASE_URL }, ROOT);
-    expect(await early.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await early.ended).toStrictEqual(FAILED);
     expect(early.stderr).toContain(`run: ${built().name} migrate`);
     expect(await succeeds(['migrate', '--json'], { DATABASE_URL }, ROOT)).toContain('"from":null');
     const receiver = await OtlpReceiver.start();
@@ -184,8 +182,7 @@ export function journeys(built: () => Built): void {
     expect(await receiver.span('POST /v1/pets')).toMatchObject({ name: 'POST /v1/pets' });
     const [, metrics = ''] = await program.printed(/"msg":"metrics at (\S+)"/);
     expect(await (await fetch(metrics)).text()).toContain('route="/v1/pets",status_class="2xx"');
-    program.signal('SIGTERM');
-    expect(await program.ended).toStrictEqual(DONE);
+    await stop(program);
     expect(program.stderr).toBe('');
   });
 }

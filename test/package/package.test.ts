@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ask, KEY } from '../support/client.ts';
-import { LIST_MODULES, ROOT, run } from '../support/process.ts';
+import { FAILED, LIST_MODULES, ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { BUILD_ENV, journeys } from './journeys.ts';
@@ -129,7 +129,7 @@ describe('the npm package', () => {
   test('tells an old Node what to do', async () => {
     const env = { PATH: NODE_PATH, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(OLD)}` };
     const petstore = run(program, ['--version'], env);
-    expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await petstore.ended).toStrictEqual(FAILED);
     expect(petstore.stdout).toBe('');
     expect(petstore.stderr).toBe(
       'petstore: needs Node 26 or later, and this is v20.20.2. Install one: https://nodejs.org/en/download\n',

@@ -51,6 +51,29 @@ export function problem(
   return { status, headers, body: JSON.stringify({ code, message, status }) };
 }
 
+/** The answer to a request that breaks a rule. */
+export function invalid(message: string, headers: Record<string, string> = {}): Whole {
+  return problem(400, 'INVALID_ARGUMENT', message, headers);
+}
+
+export const NOT_HTTP = invalid('the request is not valid HTTP/1.1');
+
+/** The answer to a method that a path does not have. */
+export function allows(methods: string, headers: Record<string, string> = {}): Whole {
+  const message = `this path allows ${methods}`;
+  return problem(405, 'METHOD_NOT_ALLOWED', message, { allow: methods, ...headers });
+}
+
+export const INTERNAL = problem(
+  500,
+  'INTERNAL',
+  'an internal error occurred; it has been logged under this request id',
+);
+
+export const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
+  'retry-after': '2',
+});
+
 export const UNAUTHENTICATED = problem(
   401,
   'UNAUTHENTICATED',
@@ -65,6 +88,10 @@ export const TOO_LARGE = problem(
 );
 
 export const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
+
+export const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
+
+export const NO_METHOD = invalid('the request has no HTTP method that this service knows');
 
 export const HEADERS_TOO_LARGE = problem(
   431,

@@ -77,6 +77,17 @@ export async function succeeds(
 export const FAILED = 1;
 export const USAGE = 2;
 
+/** Runs a command that must exit with 1. */
+export async function fails(
+  args: readonly string[],
+  env: Env = {},
+  others: ConstructorParameters<typeof Command>[2] = {},
+): Promise<Command> {
+  const command = new Command(args, env, others);
+  expect(await command.ended, command.stderr).toBe(FAILED);
+  return command;
+}
+
 /** Runs a command that must be refused in one line, or with a matching text, and print nothing else. */
 export async function refused(
   args: readonly string[],

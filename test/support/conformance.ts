@@ -279,7 +279,7 @@ export function violations(schema: object, value: unknown): readonly ErrorObject
 }
 
 /** The same, one line each. */
-export function schemaProblems(what: string, schema: object, value: unknown): string[] {
+function schemaProblems(what: string, schema: object, value: unknown): string[] {
   return violations(schema, value).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
 }
 

@@ -6,6 +6,7 @@ import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { AppDependencies } from '../../src/adapters/http/app.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type { Caller } from '../../src/application/ports/token-verifier.ts';
 import { compose } from '../../src/main/program/compose.ts';
 import { APP, LIMITER, registerHttp, SETTINGS, TOKENS } from '../../src/main/program/register-http.ts';
 import { NOW } from '../../src/main/program/register-keys.ts';
@@ -35,7 +36,12 @@ type Request = {
 };
 
 export const KEY = 'a-key-of-the-tests';
-export const KEY_LABEL = 'tests';
+const KEY_LABEL = 'tests';
+
+/** A verifier that knows {@link KEY}, with these properties. */
+export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {
+  return new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
+}
 
 /** The service over HTTP on a free port of loopback, with its in-memory adapters. Close it: `await using`. */
 export class Api implements AsyncDisposable {
@@ -106,9 +112,11 @@ export class Api implements AsyncDisposable {
     });
   }
 
-  async connect(): Promise<RawConnection> {
+  /** Opens a connection, and sends these bytes. */
+  async connect(bytes: string | Uint8Array = ''): Promise<RawConnection> {
     const connection = await RawConnection.open(this.port, { tls: this.#speaksTls });
     this.#connections.push(connection);
+    if (bytes.length > 0) await connection.send(bytes);
     return connection;
   }
 
@@ -142,7 +150,7 @@ export class Api implements AsyncDisposable {
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { pets = new InMemoryPetRepository(), limits = {}, speaksTls = SPEAKS_TLS, ...parts } = options;
-  const { tokens = new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]) } = parts;
+  const { tokens = keyWith({}) } = parts;
   const { limiter, now = () => new Date('2026-12-24T12:00:00Z') } = parts;
   const log = new RecordingLog();
   const root = compose(registerPets, registerHttp).register(PETS, { useValue: pets });

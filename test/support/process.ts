@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
 import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
@@ -13,6 +13,9 @@ export const ROOT = resolve(import.meta.dirname, '../..');
 export const SERVICE = ['bin/petstore.js'] as const;
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export const DONE: Ended = { code: 0, signal: null };
+export const FAILED: Ended = { code: 1, signal: null };
 
 export type Output = 'stdout' | 'stderr';
 
@@ -144,6 +147,12 @@ export function run(
     cleanUp?.cancel();
   });
   return program;
+}
+
+/** Stops a service, which must end with 0. */
+export async function stop(service: Program): Promise<void> {
+  service.signal('SIGTERM');
+  expect(await service.ended, service.stderr).toStrictEqual(DONE);
 }
 
 /** For NODE_OPTIONS: a module that the service loads first. */

@@ -1,10 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
-import { problem, success, UNAUTHENTICATED, whole } from '../../support/answer.ts';
-import { KEY, startApi } from '../../support/http.ts';
+import { EMPTY, invalid, problem, UNAUTHENTICATED, UNAVAILABLE, whole } from '../../support/answer.ts';
+import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
 
@@ -15,18 +14,12 @@ const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
 describe('the Authorization header', () => {
   test.each([
     ['absent', undefined, UNAUTHENTICATED],
-    ['empty', '', UNAUTHENTICATED],
     ['of another scheme', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
-    ['of a scheme that begins alike', `Bearer2 ${KEY}`, UNAUTHENTICATED],
-    ['of another scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
-    ['of another scheme that ends alike', `XBearer ${KEY}`, UNAUTHENTICATED],
+    ['of a scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
     ['with the bare key', KEY, UNAUTHENTICATED],
     ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
     ['without a key', 'Bearer', INVALID],
-    ['without a key, but with a space', 'Bearer ', INVALID],
     ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
-    ['with a key in quotes', `Bearer "${KEY}"`, INVALID],
-    ['with characters that no key has', 'Bearer schlüssel', INVALID],
     ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
   ])('%s: 401', async (_, authorization, expected) => {
     await using api = await startApi();
@@ -37,42 +30,33 @@ describe('the Authorization header', () => {
   test('is read in any case, with any number of spaces', async () => {
     await using api = await startApi();
     for (const authorization of [`bearer ${KEY}`, `BEARER   ${KEY}`]) {
-      expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(success(200, '[]'));
+      expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(EMPTY);
     }
   });
 });
 
-describe('without a key, everything under /v1 looks the same', () => {
-  test.each([
-    ['GET', '/v1'],
-    ['GET', '/v1/'],
-    ['GET', '/v1/pets'],
-    ['HEAD', '/v1/pets'],
-    ['OPTIONS', '/v1/pets'],
-    ['TRACE', '/v1/pets'],
-    ['GET', '/v1/pets/'],
-    ['GET', '/v1/no/such/path'],
-    ['GET', '/v1/../livez'],
-  ])('%s %s', async (method, path) => {
-    await using api = await startApi();
-    const answer = await api.request(method, path, { headers: { authorization: undefined } });
-    expect(whole(answer)).toStrictEqual(
-      method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED,
-    );
-  });
+test.each([
+  ['GET', '/v1'],
+  ['GET', '/v1/'],
+  ['HEAD', '/v1/pets'],
+  ['OPTIONS', '/v1/pets'],
+  ['TRACE', '/v1/pets'],
+  ['GET', '/v1/no/such/path'],
+  ['GET', '/v1/../livez'],
+])('without a key, everything under /v1 looks the same: %s %s', async (method, path) => {
+  await using api = await startApi();
+  const answer = await api.request(method, path, { headers: { authorization: undefined } });
+  expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
-test('keys cannot be verified: 503', async () => {
+test('while keys cannot be verified, the answer is 503', async () => {
   const tokens: TokenVerifier = {
     verify: async () => {
       throw new StorageUnavailable('away');
     },
   };
   await using api = await startApi({ tokens });
-  const answer = await api.get('/v1/pets');
-  expect(whole(answer)).toStrictEqual(
-    problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', { 'retry-after': '2' }),
-  );
+  expect(whole(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
 });
 
 describe('a key of a request with a body', () => {
@@ -83,7 +67,7 @@ describe('a key of a request with a body', () => {
   class Tokens extends EventEmitter implements TokenVerifier {
     times = 0;
     revoked = false;
-    readonly #known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
+    readonly #known = keyWith({});
 
     async verify(token: string) {
       this.times++;
@@ -112,8 +96,7 @@ describe('a key of a request with a body', () => {
   test('is verified once when the body arrives with its head', async () => {
     const tokens = new Tokens();
     await using api = await startApi({ tokens });
-    const connection = await api.connect();
-    await connection.send(head + body);
+    const connection = await api.connect(head + body);
     expect((await connection.answer()).status).toBe(201);
     expect(tokens.times).toBe(1);
   });
@@ -125,13 +108,11 @@ test('two Authorization headers: 400, because a proxy may use the other one', as
   const [answer] = await api.raw(
     `GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}${header}\r\n`,
   );
-  expect(whole(answer!)).toStrictEqual(
-    problem(400, 'INVALID_ARGUMENT', 'the request must have at most one Authorization header'),
-  );
+  expect(whole(answer!)).toStrictEqual(invalid('the request must have at most one Authorization header'));
 });
 
 test('headers whose names are as long as Host and Authorization are not taken for them', async () => {
   await using api = await startApi();
   const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
-  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
+  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CREATED, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
+import { CREATED, invalid, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
@@ -16,13 +16,9 @@ const nested = (depth: number) => petBody({ toys: '['.repeat(depth) + ']'.repeat
 test.each([
   ['empty', '', 'the body is empty; it must be a JSON object'],
   ['white space', ' \n', notJson(2, 1)],
-  ['a trailing comma', '{"name":"Rex","categoryId":7,}', notJson(1, 30)],
   ['a leading zero', petBody({ categoryId: '07' }), notJson(1, 29)],
-  ['a form', 'name=Rex&categoryId=7', notJson(1, 1)],
   ['two byte order marks', `\ufeff\ufeff${petBody()}`, notJson(1, 1)],
-  ['a surrogate in UTF-8', bytes('{"name":"', 0xed, 0xa0, 0x80), NOT_UTF_8],
-  ['a cut-off character', bytes('{"name":"', 0xf0, 0x9f, 0x90), NOT_UTF_8],
-  ['Latin-1', Buffer.from(petBody({ name: '"Zoé"' }), 'latin1'), NOT_UTF_8],
+  ['a surrogate in UTF-8', Buffer.from('{"name":"\xed\xa0\x80","categoryId":7}', 'latin1'), NOT_UTF_8],
   ['UTF-16', Buffer.from(`\ufeff${petBody()}`, 'utf16le'), NOT_UTF_8],
   ['lists as deep as a body allows', nested(32_000), TOO_DEEP],
   ['objects as deep as a body allows', `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`, TOO_DEEP],
@@ -33,25 +29,18 @@ test.each([
   expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
 });
 
-test('a byte order mark is ignored: RFC 8259, section 8.1', async () => {
+test.each([
+  ['a byte order mark (RFC 8259, section 8.1)', `\ufeff${petBody()}`],
+  ['deep nesting', nested(500)],
+])('%s is accepted', async (_, body) => {
   await using api = await startApi();
-  expect(whole(await api.post(`\ufeff${petBody()}`))).toStrictEqual(CREATED);
+  expect(whole(await api.post(body))).toStrictEqual(CREATED);
 });
 
-test('nesting that is deep is accepted', async () => {
+test.each(['null', '7', `[${petBody()}]`])('%s is not an object: 400', async (body) => {
   await using api = await startApi();
-  expect(whole(await api.post(nested(500)))).toStrictEqual(CREATED);
+  expect(whole(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
 });
-
-test.each(['null', 'true', '7', '"Rex"', '1e400', '[]', `[${petBody()}]`])(
-  '%s is not an object: 400',
-  async (body) => {
-    await using api = await startApi();
-    expect(whole(await api.post(body))).toStrictEqual(
-      problem(400, 'INVALID_ARGUMENT', 'the body must be a JSON object'),
-    );
-  },
-);
 
 describe('size', () => {
   const filled = (size: number) =>
@@ -78,12 +67,7 @@ describe('size', () => {
 
   test('a Content-Length beyond 2^32', async () => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(`${post('Content-Length: 4294967297\r\n')}{`);
+    const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
     expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
   });
 });
-
-function bytes(text: string, ...rest: number[]): Buffer {
-  return Buffer.concat([Buffer.from(text), Buffer.from(rest), Buffer.from('","categoryId":7}')]);
-}

@@ -40,9 +40,11 @@ function preflight(api: Api, path: string, headers: Record<string, string> = {})
   });
 }
 
-test.each(ORIGINS)('a page of the allowed origin %s may read an answer', async (origin) => {
+test('a page of an allowed origin may read an answer', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
-  expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', readable(origin)));
+  for (const origin of ORIGINS) {
+    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', readable(origin)));
+  }
 });
 
 // The steps that answer, from the first to the last.
@@ -64,21 +66,14 @@ test.each([
 
 test('any other origin gets the same answer, which pages cannot read', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
-  const alike = [
-    'http://shop.example',
-    `${SHOP}:8443`,
-    `${SHOP}/`,
-    `${SHOP}.evil.example`,
-    'https://SHOP.example',
-  ];
-  const others = [undefined, '', 'https://evil.example', 'http://admin.example', '*', 'null'];
-  for (const origin of [...others, ...alike, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
+  const alike = ['http://shop.example', `${SHOP}:8443`, `${SHOP}.evil.example`, 'https://SHOP.example'];
+  for (const origin of [undefined, '*', 'null', ...alike, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
     expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
   }
 });
 
 describe('a preflight', () => {
-  test.each(['/v1/pets', '/v1/pets/1', '/v1/nothing', '/v1', '/livez', '/nothing'])(
+  test.each(['/v1/pets', '/v1/pets/1', '/v1/nothing', '/livez'])(
     'of %s needs no key, and tells nothing about what is there',
     async (path) => {
       await using api = await startApi({ corsOrigins: ORIGINS });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { problem, success, whole } from '../../support/answer.ts';
+import { MAX_PET_ID, PET_STATUSES } from '../../../src/domain/pet.ts';
+import { invalid, problem, success, whole } from '../../support/answer.ts';
 import { petsAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
@@ -9,7 +9,6 @@ const STATUS = 'status must be one of available, pending, sold';
 
 test.each([
   ['the least there can be', petBody(), 'Rex'],
-  ['white space in the JSON', ` \r\n\t${petBody({ name: ' "Rex" ' })}\n`, 'Rex'],
   [
     'a name that is neither trimmed nor normalised',
     petBody({ name: '"  e\\u0301 \u00e9 "' }),
@@ -22,7 +21,6 @@ test.each([
     'Rex',
   ],
   ['a field twice: the last one', '{"name":"a","name":"b","categoryId":1,"categoryId":7}', 'b'],
-  ['an escaped field name', '{"\\u006eame":"Rex","categoryId":7}', 'Rex'],
 ])('the answer is the pet, and the pet is stored: %s', async (_, body, name) => {
   await using api = await startApi();
   const pet = `{"id":1,"name":${JSON.stringify(name)},"categoryId":7,"status":"available"}`;
@@ -31,7 +29,7 @@ test.each([
   expect((await api.get('/v1/pets/1')).body).toBe(pet);
 });
 
-test.each(['available', 'pending', 'sold'])('the status %s', async (status) => {
+test.each(PET_STATUSES)('a pet may have the status %s from the start', async (status) => {
   await using api = await startApi();
   const pet = `{"id":1,"name":"Rex","categoryId":7,"status":"${status}"}`;
   expect((await api.post(petBody({ status: `"${status}"` }))).body).toBe(pet);
@@ -44,11 +42,8 @@ test.each([
   [petBody({ name: '""' }), 'name must not be empty'],
   [petBody({ name: '"\\ud83d"' }), 'name must be well-formed Unicode, without lone surrogates'],
   [petBody({ name: 'null' }), 'name must be a string'],
-  [petBody({ name: '["Rex"]' }), 'name must be a string'],
-  [petBody({ status: 'null' }), STATUS],
   [petBody({ status: '"Sold"' }), STATUS],
   [petBody({ status: '"toString"' }), STATUS],
-  [petBody({ status: '["sold"]' }), STATUS],
   ['{"__proto__":{"name":"Rex","categoryId":7}}', 'name is required; categoryId is required'],
   ['{"NAME":"Rex","categoryId":7}', 'name is required'],
   [
@@ -58,7 +53,7 @@ test.each([
   ],
 ])('a broken rule: 400 naming every field, and nothing is created: %j', async (body, message) => {
   await using api = await startApi();
-  expect(whole(await api.post(body))).toStrictEqual(problem(400, 'INVALID_ARGUMENT', message));
+  expect(whole(await api.post(body))).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
@@ -84,11 +79,11 @@ test('a query parameter is refused, and nothing is created', async () => {
   const headers = { 'content-type': 'application/json' };
   const answer = await api.request('POST', '/v1/pets?dry=1&limit=5', { headers, body: petBody() });
   const message = 'dry is not a parameter of this operation; limit is not a parameter of this operation';
-  expect(whole(answer)).toStrictEqual(problem(400, 'INVALID_ARGUMENT', message));
+  expect(whole(answer)).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
-test('the last id, and then a clear error', async () => {
+test('after the last id comes a clear error', async () => {
   await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');

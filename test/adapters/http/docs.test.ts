@@ -81,8 +81,8 @@ test('when the page cannot be read, the next request tries again', async () => {
 });
 
 describe('/docs', () => {
-  test('is a page that runs and loads only what the service serves', async () => {
-    await using api = await startApi();
+  test('is a page that runs and loads only what the service serves, by relative URLs', async () => {
+    await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
     const { status, headers, body } = await api.get('/docs', { ...ANONYMOUS, ...BROWSER });
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -94,15 +94,10 @@ describe('/docs', () => {
       'referrer-policy': 'no-referrer',
       vary: 'Accept-Encoding',
     });
-    expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=|(?:src|href)="(?:https?:)?\/\//);
+    expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=/);
     expect(body).toContain('<h3>Authentication</h3>');
     expect(body).toContain('<link rel="icon" href="data:image/svg+xml,%3Csvg%20');
-  });
-
-  // A proxy may serve the page below a path.
-  test('has relative URLs only', async () => {
-    await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
-    const { body } = await api.get('/docs');
+    // A proxy may serve the page below a path.
     const urls = Array.from(body.matchAll(/(?:src|href)="([^"]*)"/g), ([, url]) => url);
     expect(urls.length).toBeGreaterThan(5);
     expect(urls.filter((url) => !/^(docs\/|#|openapi\.json$|data:)/.test(url ?? ''))).toStrictEqual([]);

@@ -2,15 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { OK, problem, success, whole } from '../../support/answer.ts';
+import { INTERNAL, OK, problem, success, UNAVAILABLE, whole } from '../../support/answer.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { KEY, startApi } from '../../support/http.ts';
-import { numbers } from '../../support/numbers.ts';
 
 const ANONYMOUS = { authorization: undefined };
-const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
-  'retry-after': '2',
-});
 
 function failing(error: Error): StorageProbe {
   return {
@@ -20,12 +16,10 @@ function failing(error: Error): StorageProbe {
   };
 }
 
-describe('/livez', () => {
-  test('says that the process is up, whatever the state of the storage', async () => {
-    await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
-    expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
-    expect(api.log.failures).toStrictEqual([]);
-  });
+test('/livez says that the process is up, whatever the state of the storage', async () => {
+  await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
+  expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
+  expect(api.log.failures).toStrictEqual([]);
 });
 
 describe('/readyz', () => {
@@ -46,10 +40,7 @@ describe('/readyz', () => {
     };
     await using api = await startApi({ probe });
     for (const answer of [UNAVAILABLE, OK]) {
-      const answers = await Promise.all(
-        numbers(20).map(async () => whole(await api.get('/readyz', ANONYMOUS))),
-      );
-      expect(answers).toStrictEqual(numbers(20).map(() => answer));
+      for (let n = 0; n < 5; n++) expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(answer);
       advance(1_000);
     }
     expect(probes).toBe(2);
@@ -66,9 +57,7 @@ describe('/readyz', () => {
 
   test('is 500 for a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
-    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
-      problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
-    );
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(INTERNAL);
   });
 });
 

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { problem, whole } from '../../support/answer.ts';
+import { invalid, NOT_HTTP, whole } from '../../support/answer.ts';
 import { type Api, KEY } from '../../support/http.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
-const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
-const BAD_HOST = bad('the request must have one valid Host header');
+const BAD_HOST = invalid('the request must have one valid Host header');
 
 /** The answers to a request for the first of two pages. The lines are encoded as Latin-1. */
 async function listWith(api: Api, hosts: readonly string[], target = '/v1/pets?limit=1') {
@@ -23,19 +22,25 @@ test('a request has one Host', async () => {
 
 test('a Host is a name or an address, with or without a port: anything else is refused', async () => {
   await using api = await apiWithPets([{}, {}]);
-  const signs = ['x"', 'x><y', 'x>; rel="next"', 'x y', 'x\ty', 'x;rel=next', 'x?y', 'x#y', 'x\\y', 'x/y'];
-  const users = ['a@b', 'a:b@c'];
-  const escapes = ['x%0d%0aX-Evil:%20b', 'x%2f'];
-  const beyondAscii = ['zo\xe9.example', 'zo\xc3\xa9.example', 'x\xef\xbc\x8eexample'];
+  const signs = [
+    'x"',
+    'x>; rel="next"',
+    'x y',
+    'x?y',
+    'x#y',
+    'x\\y',
+    'x/y',
+    'a:b@c',
+    'x%2f',
+    'zo\xe9.example',
+  ];
   const ports = ['x:100000', 'x:-1', 'x:1:2', 'x:y', 'x:'];
   const addresses = ['::1', '[fe80::1%25eth0]', '[::1', '[x"]'];
-  for (const host of [...signs, ...users, ...escapes, ...beyondAscii, ...ports, ...addresses]) {
+  for (const host of [...signs, ...ports, ...addresses]) {
     expect((await listWith(api, [host])).map(whole), host).toStrictEqual([BAD_HOST]);
   }
   for (const host of ['x\ry', 'x\0', 'x\r\n y']) {
-    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([
-      bad('the request is not valid HTTP/1.1'),
-    ]);
+    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([NOT_HTTP]);
   }
 });
 

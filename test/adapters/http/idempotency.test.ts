@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { Idempotency, Inserted } from '../../../src/application/ports/pet-repository.ts';
-import type { NewPet } from '../../../src/domain/pet.ts';
 import { CREATED, problem, REX, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
@@ -11,22 +7,15 @@ import { petBody } from '../../support/pets.ts';
 const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
 
 describe('a request with an Idempotency-Key', () => {
-  test('adds one pet, however often it is repeated, and marks every repetition', async () => {
+  test('adds one pet, however often it is sent and however it is written, and marks every repetition', async () => {
     await using api = await startApi();
-    const post = () => api.post(petBody(), { 'idempotency-key': 'a' });
-    expect(whole(await post())).toStrictEqual(CREATED);
-    expect(whole(await post())).toStrictEqual(replayed);
-    expect(whole(await post())).toStrictEqual(replayed);
-    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
-  });
-
-  test('is the same for the same pet, however it is written', async () => {
-    await using api = await startApi();
-    await api.post(petBody(), { 'idempotency-key': 'a' });
-    const same = { status: '"available"', categoryId: '7.0', age: '3' };
-    for (const body of ['{"categoryId":7,"name":"Rex"}', petBody(same)]) {
-      expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
+    const post = async (body: string) => whole(await api.post(body, { 'idempotency-key': 'a' }));
+    expect(await post(petBody())).toStrictEqual(CREATED);
+    const same = petBody({ status: '"available"', categoryId: '7.0', age: '3' });
+    for (const body of [petBody(), '{"categoryId":7,"name":"Rex"}', same]) {
+      expect(await post(body)).toStrictEqual(replayed);
     }
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
   test('is refused with another pet, and nothing is added', async () => {
@@ -60,19 +49,6 @@ describe('a request with an Idempotency-Key', () => {
     expect((await api.post(petBody({ name: '""' }), { 'idempotency-key': 'a' })).status).toBe(400);
     expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(CREATED);
   });
-
-  test('can be sent again after a 503, whether or not the pet was stored', async () => {
-    class LosesReplies extends InMemoryPetRepository {
-      override async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
-        const inserted = await super.insertOnce(pet, idempotency);
-        if (!inserted.replayed) throw new StorageUnavailable('stored, but the reply is lost');
-        return inserted;
-      }
-    }
-    await using api = await startApi({ pets: new LosesReplies() });
-    expect((await api.post(petBody(), { 'idempotency-key': 'a' })).status).toBe(503);
-    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
-  });
 });
 
 // contract/idempotency.properties.test.ts has every form.
@@ -84,18 +60,13 @@ describe('the header', () => {
   });
 
   test.each([
-    ['empty', ''],
-    ['256 characters', 'k'.repeat(256)],
     ['a space', 'a b'],
     ['two keys', ['a', 'a']],
   ])('may not be %s', async (_, key) => {
     await using api = await startApi();
+    const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes';
     expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(
-      problem(
-        400,
-        'INVALID_IDEMPOTENCY_KEY',
-        'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes',
-      ),
+      problem(400, 'INVALID_IDEMPOTENCY_KEY', message),
     );
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { problem, REX, success, whole } from '../../support/answer.ts';
-import { startApi } from '../../support/http.ts';
+import { invalid, REX, success, whole } from '../../support/answer.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
 const LIMIT = 'limit must be an integer from 1 to 100 in plain decimal digits';
@@ -15,11 +14,6 @@ const THREE_PETS = [
 const TOM = '{"id":2,"name":"Tom","categoryId":-1,"status":"sold"}';
 const KIM = '{"id":3,"name":"Kim","categoryId":7,"status":"pending"}';
 
-test('an empty catalogue is an empty array', async () => {
-  await using api = await startApi();
-  expect(whole(await api.get('/v1/pets'))).toStrictEqual(success(200, '[]'));
-});
-
 test.each([
   ['', `[${REX},${TOM},${KIM}]`],
   ['?', `[${REX},${TOM},${KIM}]`],
@@ -32,32 +26,17 @@ test.each([
   expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
 });
 
-test('an invalid limit or status: 400', async () => {
+test('an invalid limit or status is 400', async () => {
   await using api = await apiWithPets(THREE_PETS);
-  const limits = [
-    '0',
-    '101',
-    '-1',
-    '',
-    '1e1',
-    '%2B5',
-    '+5',
-    '05',
-    '5.0',
-    '0x10',
-    '%205',
-    '5%0A',
-    '%D9%A3',
-    'abc',
-  ];
-  const statuses = ['', 'Sold', 'sold%20', 'available,sold', 'toString', '%FF'];
+  const limits = ['0', '101', '-1', '', '1e1', '%2B5', '05', '5.0', '5%0A', '%D9%A3'];
+  const statuses = ['', 'Sold', 'available,sold', 'toString'];
   for (const [name, values, message] of [
     ['limit', limits, LIMIT],
     ['status', statuses, STATUS],
   ] as const) {
     for (const value of values) {
       expect(whole(await api.get(`/v1/pets?${name}=${value}`)), `${name}=${value}`).toStrictEqual(
-        problem(400, 'INVALID_ARGUMENT', message),
+        invalid(message),
       );
     }
   }
@@ -66,6 +45,7 @@ test('an invalid limit or status: 400', async () => {
 test.each([
   ['limit', LIMIT],
   ['limit=5&limit=5', 'limit must be given only once'],
+  ['status=sold&status=sold&status=sold', 'status must be given only once'],
   ['offset=5', 'offset is not a parameter of this operation'],
   ['limit=0&status=Sold', `${LIMIT}; ${STATUS}`],
   [
@@ -74,5 +54,5 @@ test.each([
   ],
 ])('an invalid query: 400 naming every parameter: ?%s', async (query, message) => {
   await using api = await apiWithPets(THREE_PETS);
-  expect(whole(await api.get(`/v1/pets?${query}`))).toStrictEqual(problem(400, 'INVALID_ARGUMENT', message));
+  expect(whole(await api.get(`/v1/pets?${query}`))).toStrictEqual(invalid(message));
 });

@@ -58,19 +58,17 @@ describe('the metrics', () => {
 
   it('are the only thing there', async () => {
     const { ask } = await serve();
-    for (const path of ['/', '/metrics/', '/Metrics', '/v1/pets', '/readyz', '/openapi.json']) {
-      expect(await ask(path), path).toMatchObject({
-        status: 404,
-        body: expect.stringContaining('"ROUTE_NOT_FOUND"'),
-      });
+    for (const path of ['/', '/Metrics', '/v1/pets', '/readyz']) {
+      expect(await ask(path), path).toStrictEqual(
+        refusal('ROUTE_NOT_FOUND', 'there is nothing at this path', 404),
+      );
     }
-    expect(await ask('/')).toStrictEqual(refusal('ROUTE_NOT_FOUND', 'there is nothing at this path', 404));
   });
 
   it('are only read', async () => {
     const { ask } = await serve();
     const expected = refusal('METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', 405);
-    for (const method of ['POST', 'PUT', 'DELETE', 'QUERY']) {
+    for (const method of ['POST', 'QUERY']) {
       expect(await ask('/metrics', method), method).toStrictEqual({
         ...expected,
         headers: { ...expected.headers, allow: 'GET, HEAD, OPTIONS' },

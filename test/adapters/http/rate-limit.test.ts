@@ -4,9 +4,8 @@ import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import type { Caller } from '../../../src/application/ports/token-verifier.ts';
-import { problem, success, whole } from '../../support/answer.ts';
+import { INTERNAL, OK, problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
-import { petBody } from '../../support/pets.ts';
 
 const TOM = 'tom-0123456789abcdef';
 const ANN = 'ann-0123456789abcdef';
@@ -83,14 +82,6 @@ describe('a limit', () => {
     ]);
   });
 
-  test('refuses before anything is done', async () => {
-    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
-    await api.get('/v1/pets', AS_TOM);
-    expect(whole(await api.post(petBody(), AS_TOM))).toStrictEqual(refused(1, 3600));
-    expect((await api.get('/v1/pets', AS_ANN)).body).toBe('[]');
-    expect(api.log.created).toStrictEqual([]);
-  });
-
   test('is that of the id of a key, and says when the limiter lets it go on', async () => {
     const rateLimit = { requests: 7, seconds: 8 };
     const taken: unknown[] = [];
@@ -109,8 +100,6 @@ describe('a limit', () => {
 
 test.each([
   ['HEAD', 200, '/v1/pets'],
-  ['OPTIONS', 204, '/v1/pets'],
-  ['GET', 400, '/v1/pets?x'],
   ['GET', 403, '/v1/pets'],
   ['GET', 404, '/v1/nothing'],
   ['PUT', 405, '/v1/pets'],
@@ -145,15 +134,9 @@ describe('what is not limited', () => {
   test('is anything outside of /v1', async () => {
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
     for (const path of ['/livez', '/readyz', '/livez']) {
-      expect(whole(await api.get(path, AS_TOM))).toStrictEqual(success(200, '{"status":"ok"}'));
+      expect(whole(await api.get(path, AS_TOM))).toStrictEqual(OK);
     }
     expect((await api.get('/v1/pets', AS_TOM)).status).toBe(200);
-  });
-
-  test('is any request when there is no limit', async () => {
-    await using api = await startedApi({ tokens: tomAndAnn(), limiter: failing(new Error('asked')) });
-    expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
-    expect(api.log.failures).toStrictEqual([]);
   });
 });
 
@@ -175,14 +158,7 @@ describe('a limiter that cannot count', () => {
     const error = new TypeError('x is not a function');
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
-    expect(whole(answer)).toStrictEqual(
-      problem(
-        500,
-        'INTERNAL',
-        'an internal error occurred; it has been logged under this request id',
-        POLICY,
-      ),
-    );
+    expect(whole(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
     expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
     expect(api.log.notCounted).toStrictEqual([]);
   });

@@ -2,6 +2,12 @@ import { KEY } from '../../support/http.ts';
 
 export const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
+/** The last request of its connection. */
+export const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+/** Eight answers to it are more than the operating system takes. */
+export const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
+
 /** A request for pets, with this query. */
 export const list = (query = '') =>
   `GET /v1/pets${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
@@ -10,3 +16,6 @@ export const list = (query = '') =>
 export const post = (headers: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
   `Content-Type: application/json\r\n${headers}\r\n`;
+
+/** A request that creates a pet. */
+export const create = (body: string) => post(`Content-Length: ${Buffer.byteLength(body)}\r\n`) + body;

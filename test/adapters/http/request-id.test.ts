@@ -14,19 +14,7 @@ test('an X-Request-Id is kept', async () => {
 
 test('any other X-Request-Id, and several, are replaced by a new one', async () => {
   await using api = await startApi();
-  const others = [
-    '',
-    ' ',
-    'two words',
-    'x'.repeat(65),
-    'a/b',
-    'a,b',
-    'a"b',
-    'a\tb',
-    '<script>',
-    'Zoé',
-    '%41',
-  ];
+  const others = ['', ' ', 'two words', 'x'.repeat(65), 'a/b', 'a"b', 'Zoé'];
   const made = new Set<unknown>();
   const all = [undefined, undefined, ...others, ['a', 'b']];
   for (const [at, id] of all.entries()) {

@@ -1,6 +1,5 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { KEY, startApi } from '../../support/http.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../support/pets.ts';
 import { list } from './raw-requests.ts';
 
@@ -10,40 +9,33 @@ const KNOWN = { keyId: 'an-id', keyLabel: 'a label' };
 const UNKNOWN = { keyId: undefined, keyLabel: undefined };
 const ANONYMOUS = { authorization: undefined };
 
-describe('a request has one record, after its answer', () => {
-  test.each([
-    ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
-    ['HEAD', 200, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
-    ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
-    ['POST', 415, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
-    ['GET', 400, '/v1/pets?x', {}, { route: '/v1/pets', ...KNOWN }],
-    ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
-    ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...UNKNOWN }],
-    ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KNOWN }],
-    ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KNOWN }],
-    ['OPTIONS', 204, '/v1/pets', {}, { route: undefined, ...KNOWN }],
-    ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
-    ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
-  ])('%s: %i', async (method, status, path, headers, expected) => {
-    const tokens = new InMemoryTokenVerifier([
-      knownKey({ id: KNOWN.keyId, label: KNOWN.keyLabel, token: KEY }),
-    ]);
-    await using api = await startApi({ tokens });
-    const body = method === 'POST' ? { body: petBody() } : {};
-    await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
-    expect(await api.log.record(0)).toStrictEqual({
-      requestId: 'the-one',
-      method,
-      durationMs: expect.any(Number),
-      status,
-      client: status >= 400 ? '127.0.0.1' : undefined,
-      aborted: undefined,
-      ...expected,
-    });
-    await api.get('/livez');
-    await api.log.record(1);
-    expect(api.log.records).toHaveLength(2);
+test.each([
+  ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
+  ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
+  ['POST', 415, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
+  ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
+  ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...UNKNOWN }],
+  ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KNOWN }],
+  ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KNOWN }],
+  ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
+  ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
+])('a request has one record, after its answer: %s: %i', async (method, status, path, headers, expected) => {
+  const tokens = keyWith({ id: KNOWN.keyId, label: KNOWN.keyLabel });
+  await using api = await startApi({ tokens });
+  const body = method === 'POST' ? { body: petBody() } : {};
+  await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
+  expect(await api.log.record(0)).toStrictEqual({
+    requestId: 'the-one',
+    method,
+    durationMs: expect.any(Number),
+    status,
+    client: status >= 400 ? '127.0.0.1' : undefined,
+    aborted: undefined,
+    ...expected,
   });
+  await api.get('/livez');
+  await api.log.record(1);
+  expect(api.log.records).toHaveLength(2);
 });
 
 test('a request that is not valid HTTP/1.1 also has a record', async () => {
@@ -60,24 +52,21 @@ test('a request that is not valid HTTP/1.1 also has a record', async () => {
   ]);
 });
 
-describe('the address of a client that gets an error', () => {
-  const ZONE = `fe80::1%${'a'.repeat(4_000)}`;
+const ZONE = `fe80::1%${'a'.repeat(4_000)}`;
 
-  test.each([
-    ['that was forwarded', true, '192.0.2.1', '192.0.2.1'],
-    ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
-    ['that the proxy has appended to what the client says', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
-    ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
-    ['of the connection, after a name', true, 'evil.example', '127.0.0.1'],
-    ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
-    ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
-    ['of the connection, after nothing', true, undefined, '127.0.0.1'],
-    ['of the connection, without a trusted proxy', false, '192.0.2.66', '127.0.0.1'],
-  ])('is the one %s', async (_, trustProxy, forwarded, client) => {
-    await using api = await startApi({ trustProxy });
-    await api.get('/nothing', { 'x-forwarded-for': forwarded });
-    expect(await api.log.record(0)).toMatchObject({ status: 404, client });
-  });
+test.each([
+  ['that was forwarded', true, '192.0.2.1', '192.0.2.1'],
+  ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
+  ['that the proxy has appended to what the client says', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
+  ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
+  ['of the connection, after a name', true, 'evil.example', '127.0.0.1'],
+  ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
+  ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
+  ['of the connection, without a trusted proxy', false, '192.0.2.66', '127.0.0.1'],
+])('the address of a client that gets an error is the one %s', async (_, trustProxy, forwarded, client) => {
+  await using api = await startApi({ trustProxy });
+  await api.get('/nothing', { 'x-forwarded-for': forwarded });
+  expect(await api.log.record(0)).toMatchObject({ status: 404, client });
 });
 
 test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {
@@ -97,18 +86,13 @@ test('the duration ends with the answer, and is in milliseconds, to a microsecon
   expect(durationMs).toBe(1_250.001);
 });
 
-test('a client that disconnects before its answer', async () => {
+test('a client that disconnects before its answer has a record without a status', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
-  const connection = await api.connect();
-  await connection.send(list());
+  const connection = await api.connect(list());
   await pets.calls(1);
   connection.abort();
-  expect(await api.log.record(0)).toMatchObject({
-    route: '/v1/pets',
-    status: undefined,
-    aborted: true,
-  });
+  expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', status: undefined, aborted: true });
   pets.release();
   expect((await api.get('/v1/pets')).status).toBe(200);
   expect(api.log.failures).toStrictEqual([]);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { problem, whole } from '../../support/answer.ts';
-import { KEY, startApi } from '../../support/http.ts';
+import { invalid, whole } from '../../support/answer.ts';
+import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
+import { post } from './raw-requests.ts';
 
 /** Every line has one problem less than the line before, in the order of evaluation. */
 const TEXT = { 'content-type': 'text/plain' };
@@ -15,7 +15,6 @@ const HUGE = 'x'.repeat(64 * 1024 + 1);
 describe('the first problem in the order of evaluation decides the answer', () => {
   test.each([
     ['PUT', 'URI_TOO_LONG', `/v1/nothing${LONG}`, { ...TEXT, ...ANONYMOUS }, HUGE],
-    ['PUT', 'UNAUTHENTICATED', '/v1/nothing', { ...TEXT, ...ANONYMOUS }, HUGE],
     ['POST', 'UNAUTHENTICATED', '/v1/pets?x=1', { ...TEXT, ...ANONYMOUS }, HUGE],
     ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, HUGE],
     ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, HUGE],
@@ -34,16 +33,13 @@ describe('the first problem in the order of evaluation decides the answer', () =
 
   test.each([
     ['PUT', 'RATE_LIMITED', '/v1/nothing', TEXT, 0],
-    ['POST', 'RATE_LIMITED', '/v1/pets?x=1', TEXT, 0],
     ['GET', 'RATE_LIMITED', '/v1/pets/x?y', {}, 0],
-    ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, 1],
     ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, 1],
     ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', TEXT, 1],
-    ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', ZIP, 1],
     ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
   ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {
     const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
-    const tokens = new InMemoryTokenVerifier([knownKey({ label: 'none', token: KEY, scopes: [] })]);
+    const tokens = keyWith({ scopes: [] });
     const rateLimit = { requests: 1, seconds: 1 };
     // After the sunset, which is checked last.
     const now = () => new Date('2031-01-01T00:00:00Z');
@@ -70,35 +66,15 @@ describe('the first problem in the order of evaluation decides the answer', () =
       'the URL must be at most 8192 bytes',
     ]);
   });
-
-  test.each([
-    ['GET', 'UNAUTHENTICATED', ANONYMOUS],
-    ['POST', 'METHOD_NOT_ALLOWED', {}],
-    ['GET', 'GONE', {}],
-  ])('after the sunset: %s: %s', async (method, code, headers) => {
-    await using api = await startApi({ now: () => new Date('2031-01-01T00:00:00Z') });
-    const { body } = await api.request(method, '/v1/pets/x?y', { headers });
-    expect(JSON.parse(body)).toMatchObject({ code });
-  });
 });
 
-describe('query parameters are refused before the body is read', () => {
-  test.each([
-    ['that does not arrive', 'Content-Length: 50'],
-    ['that is huge', 'Content-Length: 1000000000000'],
-    ['that arrives in chunks', 'Transfer-Encoding: chunked'],
-    ['that is encoded', 'Content-Encoding: gzip\r\nContent-Length: 50'],
-  ])('a body %s', async (_, framing) => {
-    await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(
-      `POST /v1/pets?x=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-        `Content-Type: application/json\r\n${framing}\r\n\r\n`,
-    );
-    expect(whole(await connection.answer())).toStrictEqual(
-      problem(400, 'INVALID_ARGUMENT', 'x is not a parameter of this operation'),
-    );
-  });
+test.each([
+  ['that does not arrive', 'Content-Length: 50'],
+  ['that is encoded', 'Content-Encoding: gzip\r\nTransfer-Encoding: chunked'],
+])('query parameters are refused before the body is read: a body %s', async (_, framing) => {
+  await using api = await startApi();
+  const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?x=1'));
+  expect(whole(await connection.answer())).toStrictEqual(invalid('x is not a parameter of this operation'));
 });
 
 describe('a client that waits for "100 Continue"', () => {
@@ -113,8 +89,7 @@ describe('a client that waits for "100 Continue"', () => {
     ['has a malformed Idempotency-Key', `${POST}Idempotency-Key: a b\r\n`, 'INVALID_IDEMPOTENCY_KEY'],
   ])('gets its only answer, the last of the connection, without a body: it %s', async (_, headers, code) => {
     await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
+    const connection = await api.connect(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
     const answer = await connection.answer();
     expect(JSON.parse(answer.body)).toMatchObject({ code });
     expect(answer.headers['connection']).toBe('close');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { announced, problem, success, whole } from '../../support/answer.ts';
+import { allows, announced, invalid, NO_METHOD, problem, success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -13,28 +13,16 @@ const deprecation = (api: Api, path: string) => (/^\/v1\/pets\/./.test(path) ? a
 describe('one canonical path', () => {
   test.each([
     '/v1',
-    '/v1/',
     '/v1/Pets',
-    '/V1/pets',
     '/v2/pets',
-    '/v1/pet',
     '/v1/petss',
     '/v1//pets',
-    '//v1/pets',
     '/v1/pets/1/toys',
-    '/v1/./pets',
     '/v1/x/../pets',
     '/v1/%70ets',
     '/v1%2Fpets',
-    '/v1/pets;x',
-    '/v1/pets%20',
-    '/LIVEZ',
     '/metrics',
-    '/favicon.ico',
-    '/Docs',
     '/docs/index.html',
-    '/docs/../openapi.json.map',
-    '/.env',
   ])('GET %s: 404', async (path) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(NOT_FOUND);
@@ -44,9 +32,7 @@ describe('one canonical path', () => {
     ['/v1/pets/', '/v1/pets'],
     ['/v1/pets/1/', '/v1/pets/:petId'],
     ['/livez/', '/livez'],
-    ['/docs/', '/docs'],
     ['/docs/docs.js/', '/docs/docs.js'],
-    ['/pets', '/v1/pets'],
     ['/pets/', '/v1/pets'],
     ['/pets/1', '/v1/pets/:petId'],
   ])('GET %s: 404, which names %s', async (path, meant) => {
@@ -56,53 +42,41 @@ describe('one canonical path', () => {
     );
   });
 
-  test.each(['HEAD', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY', 'POST', 'DELETE'])(
-    '%s of nothing: 404',
-    async (method) => {
-      await using api = await startApi();
-      const answer = await api.request(method, '/v1/nothing');
-      expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
-    },
-  );
+  test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('%s of nothing: 404', async (method) => {
+    await using api = await startApi();
+    const answer = await api.request(method, '/v1/nothing');
+    expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
+  });
 });
 
-const OTHERS = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND', 'M-SEARCH', 'PURGE', 'LINK'];
+const OTHERS = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND', 'M-SEARCH', 'LINK'];
 
-describe.each([
+test.each([
   ['/v1/pets', PETS, OTHERS],
   ['/v1/pets/1', READ, ['POST', ...OTHERS]],
-  ['/v1/pets/not-an-id', READ, ['POST', 'PUT']],
+  ['/v1/pets/not-an-id', READ, ['POST']],
   ['/livez', READ, ['POST', ...OTHERS]],
-  ['/readyz', READ, ['POST', 'TRACE']],
-  ['/openapi.json', READ, ['POST', 'QUERY']],
-  ['/', READ, ['POST', ...OTHERS]],
-  ['/docs', READ, ['POST', ...OTHERS]],
-  ['/docs/docs.js', READ, ['POST', 'DELETE']],
-])('%s allows %s', (path, allow, methods) => {
-  test.each(methods)('%s: 405', async (method) => {
+  ['/openapi.json', READ, ['POST']],
+  ['/', READ, ['POST']],
+  ['/docs', READ, ['POST']],
+])(
+  '%s allows %s: HEAD is GET without the body, OPTIONS is 204, the rest is 405',
+  async (path, allow, methods) => {
     await using api = await startApi();
-    expect(whole(await api.request(method, path))).toStrictEqual(
-      problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${allow}`, { allow, ...deprecation(api, path) }),
+    const more = deprecation(api, path);
+    for (const method of methods) {
+      expect(whole(await api.request(method, path)), method).toStrictEqual(allows(allow, more));
+    }
+    expect(whole(await api.request('OPTIONS', path))).toStrictEqual(success(204, '', { allow, ...more }));
+    const [get, head] = [await api.get(path), await api.request('HEAD', path)].map(
+      ({ headers, ...answer }) => {
+        const { 'x-request-id': _id, date: _date, ...same } = headers;
+        return { ...answer, rawHeaders: undefined, headers: same };
+      },
     );
-  });
-
-  test('OPTIONS: 204', async () => {
-    await using api = await startApi();
-    expect(whole(await api.request('OPTIONS', path))).toStrictEqual(
-      success(204, '', { allow, ...deprecation(api, path) }),
-    );
-  });
-
-  test('HEAD: the answer to GET without the body', async () => {
-    await using api = await startApi();
-    const answers = [await api.get(path), await api.request('HEAD', path)];
-    const [get, head] = answers.map(({ headers, ...answer }) => {
-      const { 'x-request-id': _id, date: _date, ...same } = headers;
-      return { ...answer, rawHeaders: undefined, headers: same };
-    });
     expect(head).toStrictEqual({ ...get, body: '' });
-  });
-});
+  },
+);
 
 test('HEAD and OPTIONS change nothing', async () => {
   await using api = await startApi();
@@ -115,11 +89,11 @@ test('HEAD and OPTIONS change nothing', async () => {
 describe('targets that are not a path', () => {
   const send = (api: Api, line: string, host = 'Host: petstore.example') =>
     api.raw(`${line} HTTP/1.1\r\n${host}\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n\r\n`);
-  const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
+  const INVALID_TARGET = invalid('the request target is not a URL');
 
   test.each<readonly [string, ReturnType<typeof success>]>([
     ['OPTIONS *', success(204, '', { allow: PETS })],
-    ['GET *', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
+    ['GET *', allows(PETS)],
     ['GET http://petstore.example/v1/pets', success(200, '[]')],
     ['GET HTTP://other.example:8080/v1/pets?limit=1', success(200, '[]')],
     [
@@ -132,36 +106,27 @@ describe('targets that are not a path', () => {
       ),
     ],
     // A target has no fragment: RFC 9112, section 3.2.
-    ['GET /v1/pets#?status=sold', bad('the request target is not a URL')],
-    ['GET http://petstore.example/v1/pets#', bad('the request target is not a URL')],
-    ['GET http://user@petstore.example/v1/pets', bad('the request must have one valid Host header')],
-    ['GET http:///v1/pets', bad('the request must have one valid Host header')],
+    ['GET /v1/pets#?status=sold', INVALID_TARGET],
+    ['GET http://petstore.example/v1/pets#', INVALID_TARGET],
+    ['GET http:///v1/pets', invalid('the request must have one valid Host header')],
     ...[
-      '/v1/pets#',
-      '/v1/pets?limit=5#x',
       '/v1/pets/1#',
-      '/v1\\pets#',
       '/v1\\pets',
       'http://petstore.example/v1\\pets',
-      'http://petstore.example/v1/pets#x',
       'ftp://petstore.example/v1/pets',
-      'foo://petstore.example/v1/pets',
       '*?limit=5',
-    ].map((target) => [`GET ${target}`, bad('the request target is not a URL')] as const),
+    ].map((target) => [`GET ${target}`, INVALID_TARGET] as const),
     // Koa's parser of URLs throws, each in its own way.
-    ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map(
-      (rest) => [`GET http://${rest}`, bad('the request target is not a URL')] as const,
-    ),
-    ['CONNECT petstore.example:443', bad('the request target is not a URL')],
-    ['CONNECT /v1/pets', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
+    ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map((rest) => [`GET http://${rest}`, INVALID_TARGET] as const),
+    ['CONNECT petstore.example:443', INVALID_TARGET],
+    ['CONNECT /v1/pets', allows(PETS)],
   ])('%s', async (line, expected) => {
     await using api = await startApi();
     expect((await send(api, line)).map(whole)).toStrictEqual([expected]);
   });
 
-  test.each(['FOO', 'get', 'GETT', 'G@T', ''])('a method that Node does not know: %j', async (method) => {
+  test.each(['FOO', 'get', ''])('a method that Node does not know is refused: %j', async (method) => {
     await using api = await startApi();
-    const answers = await send(api, `${method} /v1/pets`);
-    expect(answers.map(whole)).toStrictEqual([bad('the request has no HTTP method that this service knows')]);
+    expect((await send(api, `${method} /v1/pets`)).map(whole)).toStrictEqual([NO_METHOD]);
   });
 });

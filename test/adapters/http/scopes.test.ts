@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { Scope } from '../../../src/domain/api-key.ts';
 import { announced, CREATED, problem, success, whole } from '../../support/answer.ts';
-import { type Api, KEY, KEY_LABEL, startApi } from '../../support/http.ts';
+import { type Api, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
 /** The service, with these scopes for the key of the tests. */
 async function startWith(...scopes: readonly Scope[]): Promise<Api> {
-  const key = knownKey({ label: KEY_LABEL, token: KEY, scopes });
-  return startApi({ tokens: new InMemoryTokenVerifier([key]) });
+  return startApi({ tokens: keyWith({ scopes }) });
 }
 
 function forbidden(scope: Scope, headers: Record<string, string> = {}): ReturnType<typeof whole> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { problem, whole } from '../../support/answer.ts';
+import { invalid, whole } from '../../support/answer.ts';
 import { type Api, KEY } from '../../support/http.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
@@ -21,18 +21,11 @@ async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<read
 describe('behind a trusted proxy, absolute URLs begin with the forwarded values', () => {
   test.each([
     ['scheme and host', FORWARDED, 'https://petstore.example'],
-    ['http', { ...FORWARDED, 'x-forwarded-proto': 'http' }, 'http://petstore.example'],
     ['capitals', { ...FORWARDED, 'x-forwarded-proto': 'HTTPS' }, 'https://petstore.example'],
-    [
-      'a port',
-      { ...FORWARDED, 'x-forwarded-host': 'petstore.example:8443' },
-      'https://petstore.example:8443',
-    ],
-    ['IPv4', { ...FORWARDED, 'x-forwarded-host': '192.0.2.1' }, 'https://192.0.2.1'],
     ['IPv6', { ...FORWARDED, 'x-forwarded-host': '[2001:db8::1]:8443' }, 'https://[2001:db8::1]:8443'],
     [
       'several values: the last is the proxy next to us, what comes before it may be the client',
-      { 'x-forwarded-proto': 'http,https', 'x-forwarded-host': 'evil.example , petstore.example' },
+      { 'x-forwarded-proto': 'x,https', 'x-forwarded-host': '<> , petstore.example' },
       'https://petstore.example',
     ],
     [
@@ -41,11 +34,6 @@ describe('behind a trusted proxy, absolute URLs begin with the forwarded values'
         'x-forwarded-proto': ['http', 'https'],
         'x-forwarded-host': ['evil.example', 'petstore.example'],
       },
-      'https://petstore.example',
-    ],
-    [
-      'whatever comes before it',
-      { 'x-forwarded-proto': 'x, https', 'x-forwarded-host': '<>, petstore.example' },
       'https://petstore.example',
     ],
     ['the scheme alone', { host: 'a.example:81', 'x-forwarded-proto': 'https' }, 'https://a.example:81'],
@@ -76,24 +64,16 @@ describe('behind a trusted proxy, absolute URLs begin with the forwarded values'
 });
 
 describe('invalid forwarded values from a trusted proxy: 400', () => {
-  const PROTO = problem(400, 'INVALID_ARGUMENT', 'X-Forwarded-Proto must be http or https');
-  const HOST = problem(400, 'INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
+  const PROTO = invalid('X-Forwarded-Proto must be http or https');
+  const HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
+  // host.test.ts has every form of a host.
   test.each([
     ['x-forwarded-proto', 'ftp', PROTO],
     ['x-forwarded-proto', 'xhttps', PROTO],
     ['x-forwarded-proto', 'https:', PROTO],
-    ['x-forwarded-proto', 'https://evil.example/', PROTO],
     ['x-forwarded-host', 'a b', HOST],
     ['x-forwarded-host', 'https://petstore.example', HOST],
-    ['x-forwarded-host', 'petstore.example/path', HOST],
-    ['x-forwarded-host', 'user@petstore.example', HOST],
-    ['x-forwarded-host', 'petstore.example:', HOST],
-    ['x-forwarded-host', 'petstore.example:http', HOST],
-    ['x-forwarded-host', '2001:db8::1', HOST],
-    ['x-forwarded-host', '[2001:db8::1', HOST],
-    ['x-forwarded-host', 'a>; rel="next"', HOST],
-    ['x-forwarded-host', '<script>', HOST],
   ])('%s: %j', async (name, value, expected) => {
     await using api = await start({ trustProxy: true });
     expect(whole(await api.get('/v1/pets?limit=1', { ...FORWARDED, [name]: value }))).toStrictEqual(expected);
@@ -103,13 +83,6 @@ describe('invalid forwarded values from a trusted proxy: 400', () => {
     await using api = await start({ trustProxy: true });
     const answer = await api.get('/v1/pets/1', { ...FORWARDED, 'x-forwarded-host': 'a>; rel="next"' });
     expect(whole(answer)).toStrictEqual(HOST);
-  });
-
-  test('the Host of the request must still be valid', async () => {
-    await using api = await start({ trustProxy: true });
-    expect(whole(await api.get('/v1/pets', { ...FORWARDED, host: 'a b' }))).toStrictEqual(
-      problem(400, 'INVALID_ARGUMENT', 'the request must have one valid Host header'),
-    );
   });
 });
 

@@ -11,8 +11,7 @@ describe('a connection that ends in the middle of the body is not a failure of t
       ['a drain cuts it off', (api) => api.drain(0)],
     ])('%s', async (_, end) => {
       await using api = await startApi();
-      const connection = await api.connect();
-      await connection.send(
+      const connection = await api.connect(
         `${post(`Content-Encoding: ${coding}\r\nContent-Length: 50\r\nExpect: 100-continue\r\n`)}{`,
       );
       // The service asks for the body: it has begun to read it.

@@ -7,7 +7,7 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { Command, FAILED, succeeds } from '../../support/command.ts';
+import { fails, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { damage, newFile } from '../../support/sqlite.ts';
@@ -15,8 +15,7 @@ import { aPet } from '../../support/pets.ts';
 
 /** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */
 async function findings(DATABASE_URL: string): Promise<readonly string[]> {
-  const command = new Command(['check'], { DATABASE_URL });
-  expect(await command.ended, command.stderr).toBe(FAILED);
+  const command = await fails(['check'], { DATABASE_URL });
   const lines = command.stdout.split('\n').slice(0, -2);
   expect(command.stderr).toBe(
     `petstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
@@ -26,24 +25,16 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
 }
 
 /** Adds three pets, the first two with an idempotency key, and an API key. */
-async function fill({ pets, keys }: Pick<ServiceStorage, 'pets' | 'keys'>): Promise<void> {
-  const draft = aPet();
-  for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(draft, key);
+async function fill({ pets, keys, close }: Pick<ServiceStorage, 'pets' | 'keys' | 'close'>): Promise<void> {
+  for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(aPet(), key);
   await keys.insert(aKey(1, { revokedAt: at(1) }));
+  await close();
 }
 
 async function filledFile(): Promise<string> {
   const file = await newFile();
-  const storage = await openSqliteStorage(file);
-  await fill(storage);
-  await storage.close();
+  await fill(await openSqliteStorage(file));
   return file;
-}
-
-async function fillDatabase(url: string): Promise<void> {
-  const storage = await openMongoStorage(url, { autoMigrate: false });
-  await fill(storage);
-  await storage.close();
 }
 
 describe('petstore check', () => {
@@ -81,16 +72,14 @@ describe('petstore check', () => {
     await close();
     damage(file, "UPDATE pets SET name = 'x'");
 
-    const command = new Command(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
-    expect(await command.ended).toBe(FAILED);
+    const command = await fails(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
     const { findings: shown, ...rest } = JSON.parse(command.stdout);
     expect([shown.length, shown[99].about, rest]).toStrictEqual([
       100,
       'pet 100',
       { pets: 150, apiKeys: 0, more: 50 },
     ]);
-    const text = new Command(['check'], { DATABASE_URL: `sqlite:${file}` });
-    expect(await text.ended).toBe(FAILED);
+    const text = await fails(['check'], { DATABASE_URL: `sqlite:${file}` });
     expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
   });
 
@@ -106,7 +95,7 @@ describe('petstore check', () => {
 describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () => {
   it('finds nothing in a sound database, and then what is wrong', async () => {
     const { url, db, pets } = await freshDatabase(mongo!);
-    await fillDatabase(url);
+    await fill(await openMongoStorage(url, { autoMigrate: false }));
     const sound = await succeeds(['check'], { DATABASE_URL: url });
     expect(sound.stdout).toBe('checked 3 pets and 1 API key\n');
     await db.collection('pets').dropIndex('status_1__id_1');

@@ -2,9 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { MAX_IMPORTED_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith, stopAt } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
@@ -41,18 +40,6 @@ describe('copy', () => {
       `another key already has the id ${key.id}; it was not overwritten`,
     );
 
-    expect(await everythingIn(target.url)).toStrictEqual([]);
-  });
-});
-
-describe('ids that leave too few for new pets', () => {
-  const problem = 'is greater than 8007199254740991, which would leave too few ids for new pets';
-  const pets = [MAX_IMPORTED_PET_ID, MAX_IMPORTED_PET_ID + 1n].map((id) => anArchivedPet({ id }));
-
-  it('are refused by copy, which writes nothing', async () => {
-    const target = await sqliteWith([]);
-    const { url } = await sqliteWith(pets);
-    await refused(['copy', '--from', url, '--to', target.url], `the id ${pets[1]!.id} ${problem}`);
     expect(await everythingIn(target.url)).toStrictEqual([]);
   });
 });

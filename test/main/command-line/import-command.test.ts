@@ -1,12 +1,12 @@
-import { readdir, readFile, watch } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { readdir, watch } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, inputOf, succeeds } from '../../support/command.ts';
-import { ROOT, run, runService, SERVICE } from '../../support/process.ts';
+import { fails, inputOf, succeeds } from '../../support/command.ts';
+import { DONE, FAILED, run, runService, SERVICE } from '../../support/process.ts';
 
 const PETS = archivedPets(5200);
 
@@ -15,53 +15,33 @@ async function changeOf(path: string): Promise<void> {
   for await (const { filename } of watch(dirname(path))) if (filename === basename(path)) return;
 }
 
-describe('import', () => {
-  it('imports the examples', async () => {
-    const url = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
-    const program = await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL: url });
-    expect([program.stdout, program.stderr]).toStrictEqual([
-      'imported 300 pets\n',
-      `petstore: wrote to ${url}\n`,
-    ]);
-    const text = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
-    expect(petLines(await everythingIn(url))).toBe(text);
-
-    const again = await succeeds(['import', 'examples/pets.ndjson', '--to', url]);
-    expect(again.stdout).toBe('imported 300 pets; 300 of them were already there\n');
-    expect(petLines(await everythingIn(url))).toBe(text);
-  });
-
-  it('continues after kill -9 at any time', async () => {
-    const { url, path } = await sqliteWith([]);
-    const file = await fileWith(petLines(PETS));
-    for (let kills = 0; kills < 2; kills++) {
-      const written = changeOf(`${path}-wal`);
-      const program = runService({}, ['import', file, '--to', url]);
-      await written;
-      program.signal('SIGKILL');
-      expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
-    }
-    await succeeds(['import', file, '--to', url]);
-    expect(await everythingIn(url)).toStrictEqual(PETS);
-  });
+it('an import continues after kill -9 at any time', async () => {
+  const { url, path } = await sqliteWith([]);
+  const file = await fileWith(petLines(PETS));
+  for (let kills = 0; kills < 2; kills++) {
+    const written = changeOf(`${path}-wal`);
+    const program = runService({}, ['import', file, '--to', url]);
+    await written;
+    program.signal('SIGKILL');
+    expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
+  }
+  await succeeds(['import', file, '--to', url]);
+  expect(await everythingIn(url)).toStrictEqual(PETS);
 });
 
-describe('an import that is refused', () => {
-  it.each(['pets.ndjson', 'standard input'])(
-    'names the wrong line of %s, and leaves no database',
-    async (name) => {
-      const directory = await testDirectory();
-      const text = `${petLines(PETS.slice(0, 2))}{"id"`;
-      const path = await fileWith(text);
-      const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
-      const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
-      const command = new Command(args, {}, { stdin: () => inputOf(text) });
-      expect(await command.ended).toBe(1);
-      expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shown}:3: is not JSON\n`]);
-      expect(await readdir(directory)).toStrictEqual([]);
-    },
-  );
-});
+it.each(['pets.ndjson', 'standard input'])(
+  'an import that is refused names the wrong line of %s, and leaves no database',
+  async (name) => {
+    const directory = await testDirectory();
+    const text = `${petLines(PETS.slice(0, 2))}{"id"`;
+    const path = await fileWith(text);
+    const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
+    const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
+    const command = await fails(args, {}, { stdin: () => inputOf(text) });
+    expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shown}:3: is not JSON\n`]);
+    expect(await readdir(directory)).toStrictEqual([]);
+  },
+);
 
 describe('import from standard input', () => {
   it('takes what export writes, through a pipe, and keeps no file', async () => {
@@ -70,7 +50,7 @@ describe('import from standard input', () => {
     const target = await sqliteWith([]);
     const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
     const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await program.ended, program.stderr).toStrictEqual(DONE);
     expect([program.stdout, program.stderr]).toStrictEqual([
       'imported 5200 pets\n',
       `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
@@ -82,19 +62,17 @@ describe('import from standard input', () => {
   it('needs a place to keep it', async () => {
     const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/nonexistent' };
     const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
-    expect(await program.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await program.ended).toStrictEqual(FAILED);
     expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/nonexistent: ENOENT/);
   });
 });
 
-describe('an import', () => {
-  it('says how many pets were there, and how many others are, to programs and to people', async () => {
-    const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
-    const file = await fileWith(petLines(PETS));
-    const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
-    expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
-    expect((await succeeds(['import', file, '--to', url])).stdout).toBe(
-      'imported 5200 pets; 5200 of them were already there; the target also has 1 other pet\n',
-    );
-  });
+it('an import says how many pets were there, and how many others are, to programs and to people', async () => {
+  const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
+  const file = await fileWith(petLines(PETS));
+  const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
+  expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
+  expect((await succeeds(['import', file, '--to', url])).stdout).toBe(
+    'imported 5200 pets; 5200 of them were already there; the target also has 1 other pet\n',
+  );
 });

@@ -14,8 +14,8 @@ import {
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
-import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
-import { ROOT, run, SERVICE } from '../../support/process.ts';
+import { Command, FAILED, fails, refused, succeeds } from '../../support/command.ts';
+import { DONE, ROOT, run, SERVICE } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
 import { newFile, openService, silentLog } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -111,14 +111,13 @@ describe('a restore', () => {
   ])('replaces nothing: %s is moved away by the command that it prints', async (_, suffixes, pets, make) => {
     await make();
     const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
-    const program = new Command(['restore', backup], { DATABASE_URL });
-    expect(await program.ended).toBe(FAILED);
+    const program = await fails(['restore', backup], { DATABASE_URL });
     const [, found, command = ''] =
       /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
     expect(found, program.stderr).toBe(file + suffixes[0]);
     expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
     const moved = run('sh', ['-c', command]);
-    expect(await moved.ended, moved.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(await moved.ended, moved.stderr).toStrictEqual(DONE);
 
     await restore();
     expect(await petsIn(file)).toStrictEqual(NEW);

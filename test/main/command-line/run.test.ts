@@ -9,7 +9,7 @@ import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, fails, refused, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
@@ -77,17 +77,14 @@ describe('the general command line', () => {
     ['hunter2', "unknown command 'hunter2'", ''],
     ['exprot', "unknown command 'exprot' (Did you mean export?)", ''],
     ['keys lsit', "unknown command 'lsit' (Did you mean list?)", 'keys '],
-    ['toString', "unknown command 'toString'", ''],
     ['--port=hunter2', "unknown option '--port=…'", ''],
     ['export --form sqlite:a.db', "unknown option '--form' (Did you mean --from?)", 'export '],
-    ['--help=hunter2', "unknown option '--help=…'", ''],
     ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
     ['import', "missing required argument 'FILE'", 'import '],
     ['migrate a b', 'too many arguments', 'migrate '],
     ['migrate sqlite:a.db', 'migrate is for MongoDB', 'migrate '],
     ['copy --from sqlite:a.db', "required option '--to <URL>' not specified", 'copy '],
     ['--json', '--json is for commands', ''],
-    ['export --to sqlite:a.db', "unknown option '--to'", 'export '],
     ['export --from', "option '--from <URL>' argument missing", 'export '],
     ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
     [
@@ -102,17 +99,12 @@ describe('the general command line', () => {
     ],
     ['export', `DATABASE_URL must be ${URLS}`, 'export '],
     ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
-    ['backup', "missing required argument 'FILE'", 'backup '],
     [`backup a --from ${MONGODB}`, `backup is for SQLite; for MongoDB use ${MONGODB_BACKUP}`, 'backup '],
     [`restore a --to ${MONGODB}`, 'restore is for SQLite; for MongoDB use mongorestore', 'restore '],
     ['restore -', 'a backup needs the name of a file', 'restore '],
     ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
-    ['keys show', "missing required argument 'ID'", 'keys show '],
     // It does not repeat what may be a key.
     [`keys show pets_${ID}_secret`, ID_FORM, 'keys show '],
-    [`keys revoke pets_${ID}_secret`, ID_FORM, 'keys revoke '],
-    [`keys rotate pets_${ID}_secret`, ID_FORM, 'keys rotate '],
-    [`keys revoke ${ID} ${ID}`, 'too many arguments', 'keys revoke '],
     [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
     ['keys create', "required option '--label <LABEL>' not specified", 'keys create '],
     ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
@@ -123,7 +115,6 @@ describe('the general command line', () => {
     ],
     [`${CREATE} --scopes pets:all`, 'scopes must be one or more of pets:read, pets:write', 'keys create '],
     [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
-    [`${CREATE} --expires soon`, EXPIRES_FORM, 'keys create '],
     [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
     [`${CREATE} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
     ['export --env /nonexistent/.env', 'the file of --env does not exist: /nonexistent/.env', 'export '],
@@ -184,7 +175,6 @@ describe('the general command line', () => {
   });
 
   it.each([
-    ['keys create --label x', 'memory:x', 'memory:x'],
     [
       'keys create --label x',
       'mongodb://me:se%40cret@db-1:27017,db-2/pets?authSource=admin',
@@ -195,7 +185,7 @@ describe('the general command line', () => {
       'mongodb+srv://me:a:b@cluster.example/pets?x=a@b',
       'mongodb+srv://cluster.example/pets',
     ],
-    ['skip-ids', 'mongodb://db/pets', 'mongodb://db/pets'],
+    ['skip-ids', 'memory:x', 'memory:x'],
   ])(
     'says which storage it has written, without user and password: %s to %s',
     async (line, DATABASE_URL, shown) => {
@@ -227,7 +217,7 @@ describe('the command line of a command', () => {
       clock.advance(6_000);
       throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
     };
-    const command = new Command(
+    await fails(
       ['check'],
       {},
       {
@@ -235,7 +225,6 @@ describe('the command line of a command', () => {
         stderr: { write: (text) => (printed += text) },
       },
     );
-    expect(await command.ended).toBe(FAILED);
     expect(printed).toBe(
       'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
     );
@@ -259,15 +248,12 @@ describe('--env', () => {
     return path;
   }
 
-  it.each([0, 1, 2, 3])(
-    'sets variables that the environment lacks or leaves empty: before word %i',
-    async (at) => {
-      const { url } = await sqliteWith([]);
-      const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
-      const args = ['keys', 'list', '--json'].toSpliced(at, 0, '--env', path);
-      expect((await succeeds(args, { DATABASE_URL: '' })).stdout).toBe('[]\n');
-    },
-  );
+  it.each([0, 3])('sets variables that the environment lacks or leaves empty: before word %i', async (at) => {
+    const { url } = await sqliteWith([]);
+    const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
+    const args = ['keys', 'list', '--json'].toSpliced(at, 0, '--env', path);
+    expect((await succeeds(args, { DATABASE_URL: '' })).stdout).toBe('[]\n');
+  });
 
   it('changes no variable of the environment', async () => {
     const { url: DATABASE_URL } = await sqliteWith([]);
@@ -296,11 +282,8 @@ describe('--env', () => {
   const UTF_8 = 'must be UTF-8; some editors write UTF-16';
   it.each<readonly [what: string, bytes: string | Uint8Array, problem: string]>([
     ['in UTF-16', Buffer.from('\uFEFFDATABASE_URL=x\n', 'utf16le'), UTF_8],
-    ['in UTF-16 without a mark', Buffer.from('A=x\n', 'utf16le'), UTF_8],
-    ['in the other order of bytes', Buffer.from('\uFEFFA=x\n', 'utf16le').swap16(), UTF_8],
     ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8],
     ['with a name alone', 'A=1\n\nDATABASE_URL\n', 'sets no variable in line 3, which must be NAME=VALUE'],
-    ['in YAML', '# a\nA: 1', 'sets no variable in line 2, which must be NAME=VALUE'],
     ['with words before', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
     ['after a value of lines', 'A="1\n2"\nB', 'sets no variable in line 3, which must be NAME=VALUE'],
     ['without a name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],

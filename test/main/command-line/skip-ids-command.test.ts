@@ -9,17 +9,15 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { closedAfterTest, silentLog } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
-describe('skip-ids of a SQLite file', () => {
-  it('says which ids new pets get, and skips further ones when it is repeated', async () => {
-    const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
-    const { stdout } = await succeeds(['skip-ids'], { DATABASE_URL });
-    expect(stdout).toBe('skipped 1000000000000 ids; new pets get ids greater than 1000000000007\n');
-    const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
-    expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
+it('skip-ids of a SQLite file says which ids new pets get, and skips further ones when it is repeated', async () => {
+  const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
+  const { stdout } = await succeeds(['skip-ids'], { DATABASE_URL });
+  expect(stdout).toBe('skipped 1000000000000 ids; new pets get ids greater than 1000000000007\n');
+  const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
+  expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
 
-    const { pets } = await closedAfterTest(openSqliteStorage(path, silentLog));
-    expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
-  });
+  const { pets } = await closedAfterTest(openSqliteStorage(path, silentLog));
+  expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {

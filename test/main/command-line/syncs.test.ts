@@ -4,6 +4,7 @@ import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { fileWith, sqliteWith } from '../../support/archives.ts';
 import { ask, KEY } from '../../support/client.ts';
+import { DONE } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
@@ -12,7 +13,7 @@ const PETS = archivedPets(3000);
 /** The calls of a command that succeeds. */
 async function callsOf(args: readonly string[], directory: string): Promise<readonly string[]> {
   const { program, calls } = await traced(args);
-  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  expect(await program.ended, program.stderr).toStrictEqual(DONE);
   return calls(directory);
 }
 

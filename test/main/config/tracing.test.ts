@@ -17,17 +17,15 @@ const DEFAULTS = {
   },
 };
 
-describe('traces are on with', () => {
-  it.each<[string, Record<string, string>]>([
-    ['an endpoint', ENDPOINT],
-    ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
-    ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
-    ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
-    ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
-  ])('%s', (_, given) => {
-    const tracing = { ...DEFAULTS, variables: given };
-    expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
-  });
+it.each<[string, Record<string, string>]>([
+  ['an endpoint', ENDPOINT],
+  ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
+  ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
+  ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
+  ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
+])('traces are on with: %s', (_, given) => {
+  const tracing = { ...DEFAULTS, variables: given };
+  expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
 });
 
 describe('traces are off with', () => {
@@ -35,9 +33,7 @@ describe('traces are off with', () => {
     ['no variable', {}],
     ['no endpoint', { OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
     ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none', OTEL_TRACES_SAMPLER: 'wrong' }],
-    ['the exporter None', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'None' }],
     ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'true' }],
-    ['a disabled SDK in capitals', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }],
   ])('%s', (_, given) => {
     expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [], warnings: [] });
   });
@@ -49,7 +45,6 @@ describe('traces are off with', () => {
 
 it.each<[Record<string, string>, object]>([
   [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}],
-  [{ OTEL_PROPAGATORS: 'none' }, { readsTraceparent: false }],
   [{ OTEL_PROPAGATORS: 'baggage' }, { readsTraceparent: false }],
   [{ OTEL_PROPAGATORS: 'Baggage, TraceContext' }, { readsTraceparent: true }],
   [
@@ -75,7 +70,6 @@ it.each<[Record<string, string>, object]>([
 it.each([
   ['sqlite:./pets.db', 'sqlite'],
   ['memory:', 'memory'],
-  ['mongodb://localhost/pets', 'mongodb'],
   ['mongodb+srv://cluster.example/pets', 'mongodb'],
 ])('the database system of %s is %s', (DATABASE_URL, system) => {
   const { storage, tracing } = readConfig({ ...ENDPOINT, DATABASE_URL });

@@ -91,13 +91,13 @@ describe('an output without a reader', () => {
   it('waits at the end for a slow reader, and reports what was dropped', async () => {
     const { fifo, output, reports } = await unread();
     await writeAll(output, many(6_000, request));
-    // A write that is in progress at the end counts as written: wait until it has failed.
-    await new Promise<void>((resolve) => output.flush(resolve));
     // Reads while this process waits in `end`.
     const copy = `${await testDirectory()}/log`;
     const reader = spawn('sh', ['-c', 'echo ready; read go; exec cat "$0" > "$1"', fifo.path, copy]);
     onTestFinished(() => void reader.kill());
     await once(reader.stdout, 'data');
+    // A write that is in progress at the end counts as written: wait until it has failed.
+    await new Promise<void>((resolve) => output.flush(resolve));
     reader.stdin.write('go\n');
     // The half second does not pass, however slow the machine is.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);

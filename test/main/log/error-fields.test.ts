@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { errorFields } from '../../../src/main/log/error-fields.ts';
-import { run } from '../../support/process.ts';
+import { DONE, run } from '../../support/process.ts';
 
 const FULL = new Error('disk I/O error');
 
@@ -41,7 +41,7 @@ it('the log of the service writes errors so', async () => {
     for (let n = 0; n < 2; n++) log.failed(new StorageUnavailable('away'), 'r', { method: 'GET' });
     log.notLimited(new StorageUnavailable('away'), 'r');`,
   ]);
-  expect(await program.ended).toStrictEqual({ code: 0, signal: null });
+  expect(await program.ended).toStrictEqual(DONE);
   const err = { type: 'StorageUnavailable', message: 'away' };
   expect(program.log.map((line) => line['err'])).toStrictEqual([err, err]);
 });

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { type Program, run, runService, SERVICE } from '../../support/process.ts';
+import { DONE, type Program, run, runService, SERVICE, stop } from '../../support/process.ts';
 import { ask, KEY } from '../../support/client.ts';
 
 // The `script` of util-linux runs a program on a terminal. Other systems have a different `script`.
@@ -9,8 +9,7 @@ const SCRIPT = 'script';
 const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
 
 async function stopped(service: Program): Promise<Program> {
-  service.signal('SIGTERM');
-  await service.ended;
+  await stop(service);
   return service;
 }
 
@@ -68,7 +67,7 @@ describe('the log', () => {
       await terminal.printed(/the-last-request/);
 
       terminal.write(ctrl.c);
-      expect(await terminal.ended).toStrictEqual({ code: 0, signal: null });
+      expect(await terminal.ended).toStrictEqual(DONE);
       const text = stripVTControlCharacters(terminal.stdout).replaceAll('\r\n', '\n');
       expect(text).toMatch(/^\[[\d:.]+\] INFO: listening on http:.*\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: GET \/livez 200 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);

@@ -39,33 +39,16 @@ describe('the certificate and its key', () => {
   });
 
   it.each([
-    [
-      'a file that does not exist',
-      'no/such.pem',
-      'TLS_CERT cannot be read: no such file or directory: no/such.pem',
-    ],
-    ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory: test'],
-    ['another file', 'package.json', 'TLS_CERT has no certificate in PEM form: no start line'],
-  ])('are refused when TLS_CERT is %s', async (_, file, problem) => {
-    expect(await problemsOf(file, key)).toStrictEqual([problem]);
-  });
-
-  it.each([
-    [
-      'a file that does not exist',
-      'no/such.pem',
-      'TLS_KEY cannot be read: no such file or directory: no/such.pem',
-    ],
-    ['a certificate', cert, 'TLS_KEY has no private key in PEM form: unsupported'],
-    ['the key itself', PAIR.key, 'TLS_KEY must be the path of a PEM file, not its contents'],
-    ['encrypted', encryptedKey, 'TLS_KEY is encrypted; the service needs the key without a passphrase'],
-    [
-      'the key of another certificate',
-      renewedKey,
-      'TLS_KEY is not the key of the first certificate in TLS_CERT',
-    ],
-  ])('are refused when TLS_KEY is %s', async (_, file, problem) => {
-    expect(await problemsOf(cert, file)).toStrictEqual([problem]);
+    ['TLS_CERT cannot be read: no such file or directory: no/such.pem', 'no/such.pem', key],
+    ['TLS_CERT cannot be read: illegal operation on a directory: test', 'test', key],
+    ['TLS_CERT has no certificate in PEM form: no start line', 'package.json', key],
+    ['TLS_KEY cannot be read: no such file or directory: no/such.pem', cert, 'no/such.pem'],
+    ['TLS_KEY has no private key in PEM form: unsupported', cert, cert],
+    ['TLS_KEY must be the path of a PEM file, not its contents', cert, PAIR.key],
+    ['TLS_KEY is encrypted; the service needs the key without a passphrase', cert, encryptedKey],
+    ['TLS_KEY is not the key of the first certificate in TLS_CERT', cert, renewedKey],
+  ])('are refused with the reason: %s', async (problem, certFile, keyFile) => {
+    expect(await problemsOf(certFile, keyFile)).toStrictEqual([problem]);
   });
 
   it('are refused when the second certificate of the chain is broken', async () => {
@@ -82,20 +65,18 @@ describe('the certificate and its key', () => {
   });
 });
 
-describe('the warning about the time of a certificate', () => {
-  const certificate = {
-    validFromDate: new Date('2026-01-01T00:00:00Z'),
-    validToDate: new Date('2026-04-01T00:00:00Z'),
-  };
+const certificate = {
+  validFromDate: new Date('2026-01-01T00:00:00Z'),
+  validToDate: new Date('2026-04-01T00:00:00Z'),
+};
 
-  it.each([
-    ['2025-12-31T23:59:59Z', 'the certificate in TLS_CERT is not valid before 2026-01-01T00:00:00.000Z'],
-    ['2026-01-01T00:00:00Z', undefined],
-    ['2026-03-17T23:59:59Z', undefined],
-    ['2026-03-18T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
-    ['2026-04-01T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
-    ['2026-04-01T00:00:01Z', 'the certificate in TLS_CERT expired on 2026-04-01T00:00:00.000Z'],
-  ])('at %s: %s', (now, warning) => {
-    expect(expiryWarning(certificate, new Date(now))).toBe(warning);
-  });
+it.each([
+  ['2025-12-31T23:59:59Z', 'the certificate in TLS_CERT is not valid before 2026-01-01T00:00:00.000Z'],
+  ['2026-01-01T00:00:00Z', undefined],
+  ['2026-03-17T23:59:59Z', undefined],
+  ['2026-03-18T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
+  ['2026-04-01T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
+  ['2026-04-01T00:00:01Z', 'the certificate in TLS_CERT expired on 2026-04-01T00:00:00.000Z'],
+])('the warning about the time of a certificate at %s: %s', (now, warning) => {
+  expect(expiryWarning(certificate, new Date(now))).toBe(warning);
 });

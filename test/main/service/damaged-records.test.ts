@@ -7,7 +7,7 @@ import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { newApiKey, SCOPES } from '../../../src/domain/api-key.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
-import { Command, FAILED, succeeds } from '../../support/command.ts';
+import { fails } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
 import { damage, fileWith, newFile, silentLog } from '../../support/sqlite.ts';
 
@@ -23,13 +23,6 @@ async function damagedFile(): Promise<string> {
   return `sqlite:${file}`;
 }
 
-/** Runs a command, which must fail. */
-async function fails(args: readonly string[], env: Record<string, string> = {}): Promise<Command> {
-  const program = new Command(args, env);
-  expect(await program.ended, program.stderr).toBe(FAILED);
-  return program;
-}
-
 describe('a damaged pet', () => {
   it.each<readonly [string, string, (damaged: string, sound: string, file: string) => readonly string[]]>([
     ['an export to standard output', petLines(PETS.slice(0, 1000)), (from) => ['export', '--from', from]],
@@ -41,15 +34,6 @@ describe('a damaged pet', () => {
     const program = await fails(argumentsFor(await damagedFile(), sound, target));
     expect([program.stdout, program.stderr]).toStrictEqual([printed, LINE]);
     expect(await readdir(dirname(target))).toStrictEqual([]);
-  });
-
-  it('stops a copy from it, which the same command continues when the pet is repaired', async () => {
-    const target = await newFile();
-    const program = await fails(['copy', '--from', await damagedFile(), '--to', `sqlite:${target}`]);
-    expect(program.stderr).toBe(LINE);
-    const sound = `sqlite:${await fileWith(PETS)}`;
-    await succeeds(['copy', '--from', sound, '--to', `sqlite:${target}`]);
-    expect((await succeeds(['export', '--from', `sqlite:${target}`])).stdout).toBe(petLines(PETS));
   });
 
   it('is an error in the log of the service, with its id and none of its contents', async () => {

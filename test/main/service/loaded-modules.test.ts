@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ask, KEY } from '../../support/client.ts';
-import { LIST_MODULES, runService } from '../../support/process.ts';
+import { LIST_MODULES, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
@@ -32,8 +32,7 @@ it.each<readonly [readonly string[], Record<string, string>]>([
   const url = `${await service.url()}/v1/pets`;
   expect((await ask(url, { body: '{"name":"Rex","categoryId":7}' })).status).toBe(201);
   expect((await ask(url)).status).toBe(200);
-  service.signal('SIGTERM');
-  await service.ended;
+  await stop(service);
   expect(partsIn(await modules())).toStrictEqual(parts);
 });
 

@@ -10,7 +10,7 @@ import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
-import { run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
+import { DONE, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 
@@ -22,11 +22,8 @@ const requests = (method: string, route: string, status_class: string) =>
 
 describe('the metrics of a service', () => {
   it('count what requests and storage did', async () => {
-    const { url, metricsUrl } = await startService({
-      ...ON,
-      METRICS_HOST: '0.0.0.0',
-      API_KEYS: `tom=${KEY}`,
-    });
+    const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}` };
+    const { url, metricsUrl } = await startService(env);
     expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
     await ask(`${url}/v1/pets`, { body: PET });
     await ask(`${url}/v1/pets`, { body: PET, headers: { 'idempotency-key': 'a' } });
@@ -107,7 +104,7 @@ describe('the port of the metrics', () => {
 
     expect((await scrape(String(metricsUrl))).get('http_requests_in_flight')).toBe(1);
     expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await service.ended).toStrictEqual(DONE);
     await expect(fetch(String(metricsUrl))).rejects.toThrow('fetch failed');
     expect(service.stderr).toBe('');
   });
@@ -143,16 +140,12 @@ describe('the port of the metrics', () => {
     }
   });
 
-  it('that another program has stops the start with one line', async () => {
-    const { port: METRICS_PORT } = await silentServer();
-    const problem = `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1`;
-    await expect(startService({ METRICS_PORT })).rejects.toThrow(problem);
-  });
-
-  it('is free again when the start fails later', async () => {
+  it('stops the start with one line if another program has it, and is free again when the start fails later', async () => {
     const { port: PORT } = await silentServer();
     const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
-    await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow(`METRICS_PORT is ${METRICS_PORT}, `);
+    await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow(
+      `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1`,
+    );
     const free = `${await freePort()}`;
     await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`PORT is ${PORT}, `);
     const { metricsUrl } = await startService({ METRICS_PORT: free });

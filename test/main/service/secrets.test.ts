@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { ask, connect } from '../../support/client.ts';
 import { Command } from '../../support/command.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { DONE, type Program, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const API_KEY = 'hunter2-hunter2-hunter2';
@@ -56,8 +56,7 @@ it('prints a new key once, and a key in API_KEYS never', async () => {
   programs.push(starting);
   const [, made = ''] = await starting.printed(/Bearer (\S+)'/, 'stderr');
   await misuse(await starting.url(), made);
-  starting.signal('SIGTERM');
-  await starting.ended;
+  await stop(starting);
 
   const service = runService({ ...env, API_KEYS: `env=${API_KEY}`, RATE_LIMIT: '100/1s' });
   programs.push(service);
@@ -84,8 +83,7 @@ it('prints a new key once, and a key in API_KEYS never', async () => {
   other.exec('ALTER TABLE pets RENAME TO lost');
   expect((await ask(`${url}/v1/pets`, { key: API_KEY })).status).toBe(500);
   other.close();
-  service.signal('SIGTERM');
-  await service.ended;
+  await stop(service);
 
   const printed = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
   const secrets = [key, next].map((one) => one.split('_')[2]!);
@@ -111,7 +109,7 @@ it('prints no secret from its environment when it cannot start', async () => {
   ]);
   const service = runService({ DATABASE_URL: urls[0]!, API_KEYS: API_KEY });
   for (const program of [...commands, service]) {
-    expect(await program.ended).not.toBeOneOf([0, { code: 0, signal: null }]);
+    expect(await program.ended).not.toBeOneOf([0, DONE]);
     expect(program.stderr).toMatch(/^petstore: /);
     expect(program.stdout).toBe('');
     for (const secret of [API_KEY, PASSWORD]) expect(program.stderr).not.toContain(secret);

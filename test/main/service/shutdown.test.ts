@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { LONG_DELAY, preload, runService } from '../../support/process.ts';
+import { DONE, FAILED, LONG_DELAY, preload, runService } from '../../support/process.ts';
 
 /** For NODE_OPTIONS: a module that runs the statement on SIGUSR2. */
 const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { ${statement} })`);
@@ -19,7 +19,7 @@ describe('a signal', () => {
     service.signal(other);
 
     expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.map(({ msg }) => msg)).toStrictEqual([
       expect.stringMatching(/^listening on /),
       'shutting down',
@@ -38,7 +38,7 @@ describe('a signal', () => {
     await asked;
     service.signal('SIGHUP');
 
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.map(({ msg }) => msg)).toStrictEqual(['shutting down']);
     expect(service.stderr).toBe('');
   });
@@ -53,7 +53,7 @@ describe('while it drains', () => {
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503, headers: { connection: 'close' } });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, headers: { connection: 'close' } });
     service.signal('SIGUSR2');
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
     await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
@@ -66,7 +66,7 @@ describe('while it drains', () => {
     await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
     service.signal('SIGHUP');
     await cutOff();
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.find(({ msg }) => msg === 'stopped')).toMatchObject({ cutOff: 1 });
   });
 
@@ -79,7 +79,7 @@ describe('while it drains', () => {
     await service.url();
     service.signal('SIGUSR2');
     service.signal('SIGTERM');
-    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+    expect(await service.ended).toStrictEqual(FAILED);
     expect(service.log.at(-1)).toMatchObject({ level: 60, msg: 'still not stopped, giving up' });
   });
 });
@@ -98,6 +98,6 @@ it.each([
   });
 
   expect(await complete()).toStrictEqual(CREATED);
-  expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+  expect(await service.ended).toStrictEqual(FAILED);
   expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
 });

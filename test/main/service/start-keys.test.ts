@@ -13,6 +13,9 @@ const KEY = '0123456789abcdef';
 
 const now = () => new Date('2026-12-24T12:00:00Z');
 
+/** What to do, where the storage can keep a key. */
+const RUN = 'run: bin/petstore keys create --label NAME';
+
 const NOBODY = new InMemoryApiKeyRepository();
 
 function digest(key: string): Buffer {
@@ -32,19 +35,17 @@ async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMe
   return keys;
 }
 
-describe('the keys of API_KEYS', () => {
-  it('are kept as SHA-256 digests, and no other key is made', async () => {
-    expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
-      known: [
-        { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
-        { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
-      ],
-    });
+it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made', async () => {
+  expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
+    known: [
+      { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+      { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
+    ],
   });
 });
 
 describe('without a key anywhere', () => {
-  it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
+  it.each(['127.255.0.9', 'localhost', '::1', ''])(
     'a key is made where only this machine can reach the service: HOST=%s',
     async (HOST) => {
       const { known, made } = await withoutKeys({ HOST });
@@ -56,23 +57,23 @@ describe('without a key anywhere', () => {
     },
   );
 
-  it.each(['0.0.0.0', '::', '128.0.0.1', '127.0.0.1.example', '127.1', 'localhost.example', '2001:db8::1'])(
-    'the start is refused where others can reach the service, with the command to run: HOST=%s',
-    async (HOST) => {
-      await expect(withoutKeys({ HOST })).rejects.toThrow(
-        new StartError([
-          `there is no API key yet, and others can reach the service at HOST=${HOST}, which is no loopback address; ` +
-            'run: bin/petstore keys create --label NAME',
-        ]),
-      );
-      expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
-        known: [{ caller: { label: 'key-1' } }],
-      });
-    },
-  );
+  it.each([
+    ['0.0.0.0', '', RUN],
+    ['128.0.0.1', '', RUN],
+    ['127.0.0.1.example', '', RUN],
+    ['localhost.example', '', RUN],
+    ['::', 'memory:', 'set API_KEYS'],
+  ])('the start is refused where others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
+    const problem = `there is no API key yet, and others can reach the service at HOST=${HOST}, which is no loopback address`;
+    await expect(withoutKeys({ HOST, DATABASE_URL })).rejects.toThrow(
+      new StartError([`${problem}; ${hint}`]),
+    );
+    const { known } = await withoutKeys({ HOST, API_KEYS: KEY });
+    expect(known).toMatchObject([{ caller: { label: 'key-1' } }]);
+  });
 
   it.each([
-    ['sqlite:./pets.db', 'run: bin/petstore keys create --label NAME'],
+    ['sqlite:./pets.db', RUN],
     ['memory:', 'set API_KEYS'],
   ])(
     'none is made that would get into a log, and the log says what to do: %s',
@@ -85,15 +86,6 @@ describe('without a key anywhere', () => {
       expect(lines).toStrictEqual([`there is no API key yet; ${hint}`]);
     },
   );
-
-  it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
-    await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
-      new StartError([
-        'there is no API key yet, and others can reach the service at HOST=::, which is no loopback address; ' +
-          'set API_KEYS',
-      ]),
-    );
-  });
 });
 
 describe('with a key in the storage, in any state', () => {

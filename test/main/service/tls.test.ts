@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { type Program, ROOT, run, runService } from '../../support/process.ts';
+import { DONE, type Program, ROOT, run, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
 
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
-const DONE = { code: 0, signal: null };
 const READ_AGAIN = 'TLS_CERT and TLS_KEY were read again, for new connections';
 const REFUSED = 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use';
 
@@ -93,8 +92,7 @@ describe('SIGHUP, with a certificate', () => {
     const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
     await asked;
     service.signal('SIGHUP');
-    service.signal('SIGTERM');
-    expect(await service.ended).toStrictEqual(DONE);
+    await stop(service);
     expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
     expect(service.stderr).toBe('');
   });

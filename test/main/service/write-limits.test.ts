@@ -7,13 +7,11 @@ import { freshDatabase } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
-import { run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
+import { DONE, run, SERVICE, SERVICE_ENV, stop } from '../../support/process.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES } from '../../support/tls/pem-files.ts';
 import { waitFor } from '../../support/wait-for.ts';
-
-const DONE = { code: 0, signal: null };
 
 /** The service writes its log at once when so many lines wait, with a label of this length. */
 const LABEL = 'l'.repeat(64);
@@ -91,8 +89,7 @@ it.for([
     const pets: { id: number }[] = JSON.parse((await ask(LIST)).body);
     expect(new Set(pets.map(({ id }) => id)).size).toBe(21);
 
-    service.signal('SIGTERM');
-    expect(await service.ended, service.stderr).toStrictEqual(DONE);
+    await stop(service);
     expect(service.stderr).toBe('');
     expect(logged()).toContain(store === 'SQLite' ? `(${url.slice('sqlite:'.length)})` : '');
     expect(logged().match(/"msg":"request"/g)).toHaveLength(lists + 43);

@@ -1,15 +1,13 @@
 import { ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import { pino } from 'pino';
-import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { watchExports } from '../../../src/main/tracing/export-trouble.ts';
 
 const MINUTE_MS = 60_000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-});
+beforeEach(() => void fakeClock());
 
 /** An exporter whose exports end as told, and what was logged. */
 function watching() {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { type Program, runService, stop } from '../../support/process.ts';
 
 function start(env: Record<string, string>): Program {
   return runService({ API_KEYS: KEY, OTEL_BSP_SCHEDULE_DELAY: '0', ...env });
@@ -31,8 +31,7 @@ it('a receiver that is down costs one warning', async () => {
     reason: `connect ECONNREFUSED 127.0.0.1:${port}, ECONNREFUSED`,
   });
   for (let request = 0; request < 20; request++) await ask(`${url}/v1/pets`);
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
   expect(messages(service)).toStrictEqual([
     expect.stringMatching(/^listening on /),
     LOST,
@@ -48,8 +47,7 @@ it('a receiver that hangs delays no request, and the stop by a second at most', 
   const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, SHUTDOWN_TIMEOUT: '100ms' });
   const url = await service.url();
   for (let request = 0; request < 20; request++) await ask(`${url}/v1/pets`);
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
   expect(messages(service)).toStrictEqual([
     expect.stringMatching(/^listening on /),
     'shutting down',

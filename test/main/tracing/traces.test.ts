@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { ask, connect, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { type Program, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -34,8 +34,7 @@ async function traced(env: Record<string, string> = {}): Promise<Traced> {
 
 /** Ends the service, which sends the spans that are left. */
 async function stopped({ service }: Traced): Promise<void> {
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
   expect(service.stderr).toBe('');
 }
 
@@ -71,36 +70,16 @@ it('a request is a span, with its use case and its call to the storage below it'
     status: UNSET,
     resource,
   };
-  expect(receiver.spans).toStrictEqual([
-    {
-      ...common,
-      name: 'insert pets',
-      kind: CLIENT,
-      parentSpanId: create?.spanId,
-      attributes: {
-        'db.system.name': 'memory',
-        'db.operation.name': 'insert',
-        'db.collection.name': 'pets',
-      },
-    },
+  // test/adapters/tracing has every attribute.
+  expect(receiver.spans).toMatchObject([
+    { ...common, name: 'insert pets', kind: CLIENT, parentSpanId: create?.spanId },
     { ...common, name: 'CreatePet', kind: INTERNAL, parentSpanId: request?.spanId, attributes: {} },
     {
       ...common,
       name: 'POST /v1/pets',
       kind: SERVER,
       parentSpanId: CALLER,
-      attributes: {
-        'http.request.method': 'POST',
-        'http.route': '/v1/pets',
-        'http.response.status_code': 201,
-        'http.response.header.x-request-id': ['r1'],
-        'url.scheme': 'http',
-        'url.path': '/v1/pets',
-        'server.address': '127.0.0.1',
-        'server.port': Number(new URL(url).port),
-        'network.protocol.version': '1.1',
-        'petstore.key.id': 'tests',
-      },
+      attributes: { 'http.response.header.x-request-id': ['r1'], 'petstore.key.id': 'tests' },
     },
   ]);
   expect(new Set([insert?.spanId, create?.spanId, request?.spanId, CALLER])).toHaveProperty('size', 4);

@@ -1,58 +1,35 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { whole } from '../../../support/answer.ts';
-import { type Api, startApi } from '../../../support/http.ts';
-import { BODY, CHUNKED, HEX, LENGTH, NOT_HTTP, SMUGGLED, TE } from './smuggled.ts';
+import { describe, test } from 'vitest';
+import { NOT_HTTP } from '../../../support/answer.ts';
+import { BODY, CHUNKED, HEX, LENGTH, sharedService, SMUGGLED, TE } from './smuggled.ts';
 import { post } from '../raw-requests.ts';
 
-const pets = new InMemoryPetRepository();
-let api: Api;
-beforeAll(async () => void (api = await startApi({ pets })));
-afterAll(() => api.close());
+const expectExactly = sharedService();
 
 /** Expects one answer, the last of the connection. Nothing else is a request. */
-async function expectRefusal(bytes: string): Promise<void> {
-  const answers = await api.raw(Buffer.from(bytes + SMUGGLED, 'latin1'));
-  expect(answers.map(whole)).toStrictEqual([NOT_HTTP]);
-  expect(answers[0]?.headers['connection']).toBe('close');
-  expect([await pets.list({ limit: 1 }), api.log.failures]).toStrictEqual([[], []]);
-}
+const expectRefusal = (bytes: string) => expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
 
 describe('an ambiguous length is refused, and nothing after it is a request', () => {
   test.each([
     ['a length and chunks', LENGTH + TE],
-    ['chunks and a length', `${TE}Content-Length: ${BODY.length}\r\n`],
     ['chunks and a length, in odd cases', `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${BODY.length}\r\n`],
-    ['chunks and a length of 0', `${TE}Content-Length: 0\r\n`],
     ['a length and an empty coding', `Content-Length: ${BODY.length}\r\nTransfer-Encoding:\r\n`],
-    ['a length and identity', `Content-Length: ${BODY.length}\r\nTransfer-Encoding: identity\r\n`],
     ['a length and an unknown coding', `Content-Length: ${BODY.length}\r\nTransfer-Encoding: xchunked\r\n`],
     ['a coding in the next line', `Transfer-Encoding:\r\n chunked\r\n`],
-    ['a folded coding', `Transfer-Encoding: identity,\r\n\tchunked\r\n`],
     ['a space before the colon', 'Transfer-Encoding : chunked\r\n'],
-    ['a tab before the colon', 'Transfer-Encoding\t: chunked\r\n'],
     ['a space before the name', ' Transfer-Encoding: chunked\r\n'],
     ['a NUL in the name', 'Transfer-Encoding\0: chunked\r\n'],
     ['a NUL after the coding', 'Transfer-Encoding: chunked\0\r\n'],
-    ['a vertical tab after the coding', 'Transfer-Encoding: chunked\v\r\n'],
     ['a vertical tab before the coding', 'Transfer-Encoding: \vchunked\r\n'],
-    ['a form feed after the coding', 'Transfer-Encoding: chunked\f\r\n'],
     ['a no-break space after the coding', 'Transfer-Encoding: chunked\xa0\r\n'],
     ['a tab after the coding', 'Transfer-Encoding: chunked\t\r\n'],
     ['xchunked', 'Transfer-Encoding: xchunked\r\n'],
-    ['chunkedx', 'Transfer-Encoding: chunkedx\r\n'],
     ['"chunked"', 'Transfer-Encoding: "chunked"\r\n'],
-    ['chunked;q=1', 'Transfer-Encoding: chunked;q=1\r\n'],
     ['identity', 'Transfer-Encoding: identity\r\n'],
     ['chunked, identity', 'Transfer-Encoding: chunked, identity\r\n'],
-    ['identity, chunked', 'Transfer-Encoding: identity, chunked\r\n'],
     ['gzip, chunked', 'Transfer-Encoding: gzip, chunked\r\n'],
     [', chunked', 'Transfer-Encoding: , chunked\r\n'],
-    ['chunked,', 'Transfer-Encoding: chunked,\r\n'],
-    ['chunked, chunked', 'Transfer-Encoding: chunked, chunked\r\n'],
     ['chunked twice', TE + TE],
     ['identity, and chunked in a second header', `Transfer-Encoding: identity\r\n${TE}`],
-    ['chunked, and identity in a second header', `${TE}Transfer-Encoding: identity\r\n`],
     ['chunked, hidden after a bare CR', 'X: y\rTransfer-Encoding: chunked\r\n'],
     ['chunked, hidden after a bare LF', 'X: y\nTransfer-Encoding: chunked\r\n'],
   ])('%s', async (_, headers) => {
@@ -61,113 +38,81 @@ describe('an ambiguous length is refused, and nothing after it is a request', ()
 
   test.each([
     ['two lengths', `Content-Length: 0\r\nContent-Length: ${BODY.length}\r\n`],
-    ['two lengths, the other way round', `Content-Length: ${BODY.length}\r\nContent-Length: 0\r\n`],
     ['the same length twice', `Content-Length: ${BODY.length}\r\nContent-Length: ${BODY.length}\r\n`],
     ['the same length twice in one header', `Content-Length: ${BODY.length}, ${BODY.length}\r\n`],
     ['an empty length', 'Content-Length:\r\n'],
-    ['an empty length and a length', `Content-Length: \r\nContent-Length: ${BODY.length}\r\n`],
     ['a plus', `Content-Length: +${BODY.length}\r\n`],
     ['a minus', `Content-Length: -${BODY.length}\r\n`],
     ['hexadecimal', `Content-Length: 0x${HEX}\r\n`],
     ['a fraction', `Content-Length: ${BODY.length}.0\r\n`],
-    ['an exponent', 'Content-Length: 3e1\r\n'],
     ['a space inside', 'Content-Length: 2 9\r\n'],
-    ['digits of Latin-1', 'Content-Length: \xb2\xb9\r\n'],
     ['a NUL', `Content-Length: ${BODY.length}\0\r\n`],
-    ['a vertical tab', `Content-Length: ${BODY.length}\v\r\n`],
-    ['2^64', `Content-Length: ${2n ** 64n}\r\n`],
     ['the length plus 2^64', `Content-Length: ${2n ** 64n + BigInt(BODY.length)}\r\n`],
     ['a space before the colon', `Content-Length : ${BODY.length}\r\n`],
     ['folded', `Content-Length:\r\n ${BODY.length}\r\n`],
-    ['folded, with another digit', 'Content-Length: 2\r\n 9\r\n'],
   ])('%s', async (_, headers) => {
     await expectRefusal(post(headers) + BODY);
   });
 });
 
-describe('invalid lines are refused, and nothing after them is a request', () => {
-  const good = post(LENGTH);
+const good = post(LENGTH);
 
-  test.each([
-    ['bare LF', good.replaceAll('\r\n', '\n')],
-    ['bare LF after the request line', good.replace('\r\n', '\n')],
-    ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
-    ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
-    ['bare CR', good.replaceAll('\r\n', '\r')],
-    ['bare CR at the end of the headers', good.replace(/\r\n$/, '\r')],
-    ['CR inside a value', post(`X: y\rz\r\n${LENGTH}`)],
-    ['CR twice', post(`X: y\r\r\n${LENGTH}`)],
-    ['a space before the first header', good.replace('Host', ' Host')],
-    ['a space before a colon', post(`X : y\r\n${LENGTH}`)],
-    ['a header without a colon', post(`X\r\n${LENGTH}`)],
-    ['a header without a name', post(`: y\r\n${LENGTH}`)],
-    ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
-    ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
-    ['an empty folded value', post(`X: y\r\n \r\n${LENGTH}`)],
-    ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
-    ['U+0001 in a value', post(`X: y\x01\r\n${LENGTH}`)],
-    ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
-    ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
-    ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
-    ['a tab in the target', good.replace('/v1/pets', '/v1/pets\t')],
-    ['DEL in the target', good.replace('/v1/pets', '/v1/pets\x7f')],
-    ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
-  ])('%s', async (_, head) => {
-    await expectRefusal(head + BODY);
-  });
+test.each([
+  ['bare LF', good.replaceAll('\r\n', '\n')],
+  ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
+  ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
+  ['bare CR', good.replaceAll('\r\n', '\r')],
+  ['CR inside a value', post(`X: y\rz\r\n${LENGTH}`)],
+  ['a space before the first header', good.replace('Host', ' Host')],
+  ['a header without a colon', post(`X\r\n${LENGTH}`)],
+  ['a header without a name', post(`: y\r\n${LENGTH}`)],
+  ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
+  ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
+  ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
+  ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
+  ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
+  ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
+  ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
+])('invalid lines are refused, and nothing after them is a request: %s', async (_, head) => {
+  await expectRefusal(head + BODY);
 });
 
-describe('invalid chunks are refused, and nothing after them is a request', () => {
-  test.each([
-    ['the size plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
-    ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a letter that is not hexadecimal', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
-    ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a space after the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
-    ['a tab after the size', `${HEX}\t\r\n${BODY}\r\n0\r\n\r\n`],
-    ['bare LF after the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
-    ['bare CR after the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
-    ['no line end after the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
-    ['bare LF after the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
-    ['bare LF after the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
-    ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
-    ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
-    ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
-    ['bare CR in an extension', `${HEX};a\rb\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a line end in a quoted extension', `${HEX};a="\r\n"\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
-    ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
-    ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
-    ['a trailer with a bare LF', `${HEX}\r\n${BODY}\r\n0\r\nX: y\n\r\n`],
-    ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
-  ])('%s', async (_, chunks) => {
-    await expectRefusal(post(TE) + chunks);
-  });
+test.each([
+  ['the size plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
+  ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a letter that is not hexadecimal', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
+  ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a space after the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
+  ['bare LF after the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
+  ['bare CR after the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
+  ['no line end after the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
+  ['bare LF after the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
+  ['bare LF after the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
+  ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
+  ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
+  ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
+  ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
+  ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
+  ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
+  ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
+  ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
+])('invalid chunks are refused, and nothing after them is a request: %s', async (_, chunks) => {
+  await expectRefusal(post(TE) + chunks);
 });
 
-describe('other versions are refused, and nothing after them is a request', () => {
-  const chunked = post(TE) + CHUNKED;
+const chunked = post(`${TE}Connection: keep-alive\r\n`) + CHUNKED;
 
-  test.each([
-    ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
-    [
-      'HTTP/1.0 with chunks and keep-alive',
-      `${post(`${TE}Connection: keep-alive\r\n`).replace('HTTP/1.1', 'HTTP/1.0')}${CHUNKED}`,
-    ],
-    ['HTTP/2.0', 'GET /livez HTTP/2.0\r\nHost: x\r\n\r\n'],
-    ['HTTP/2.0 with a body', `${post(LENGTH).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
-    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['HTTP/0.9', 'GET /livez\r\n\r\n'],
-    ['HTTP/0.9 with headers', 'GET /livez\r\nHost: x\r\n\r\n'],
-    ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
-    ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
-    ['HTTP/01.1', 'GET /livez HTTP/01.1\r\nHost: x\r\n\r\n'],
-    ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
-  ])('%s', async (_, bytes) => {
-    await expectRefusal(bytes);
-  });
+test.each([
+  ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
+  ['HTTP/2.0 with a body', `${post(LENGTH).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
+  ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['HTTP/0.9', 'GET /livez\r\n\r\n'],
+  ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
+  ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
+  ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
+])('other versions are refused, and nothing after them is a request: %s', async (_, bytes) => {
+  await expectRefusal(bytes);
 });

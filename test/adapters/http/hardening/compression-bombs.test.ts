@@ -21,24 +21,22 @@ const CODINGS: readonly [string, (bytes: Uint8Array | string) => Buffer][] = [
 /** As many as gzip fits into 64 KiB. */
 const BOMB_BYTES = 60 * MIB;
 
-describe('fifty bombs at once', () => {
-  // Inflated in full they would take 3 GB or more. A Brotli decoder has a window of up to 16 MiB, and 4 MiB each were
-  // measured; everything else takes kilobytes.
-  const MAX_GROWTH_BYTES = 500 * MIB;
+// Inflated in full they would take 3 GB or more. A Brotli decoder has a window of up to 16 MiB, and 4 MiB each were
+// measured; everything else takes kilobytes.
+const MAX_GROWTH_BYTES = 500 * MIB;
 
-  test.each(CODINGS)('%s: 413, and the memory stays bounded', async (coding, encode) => {
-    const bomb = encode(Buffer.alloc(BOMB_BYTES));
-    expect(bomb.length).toBeLessThan(64 * 1024);
-    expect(50 * BOMB_BYTES).toBeGreaterThan(4 * MAX_GROWTH_BYTES);
-    await using api = await startApi();
-    const before = process.resourceUsage().maxRSS;
-    const headers = { 'content-encoding': coding };
-    const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(bomb, headers)));
-    const grown = (process.resourceUsage().maxRSS - before) * 1024;
-    expect(answers.map(whole)).toStrictEqual(answers.map(() => TOO_LARGE));
-    expect(grown).toBeLessThan(MAX_GROWTH_BYTES);
-    expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
-  });
+test.each(CODINGS)('fifty bombs at once: %s: 413, and the memory stays bounded', async (coding, encode) => {
+  const bomb = encode(Buffer.alloc(BOMB_BYTES));
+  expect(bomb.length).toBeLessThan(64 * 1024);
+  expect(50 * BOMB_BYTES).toBeGreaterThan(4 * MAX_GROWTH_BYTES);
+  await using api = await startApi();
+  const before = process.resourceUsage().maxRSS;
+  const headers = { 'content-encoding': coding };
+  const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(bomb, headers)));
+  const grown = (process.resourceUsage().maxRSS - before) * 1024;
+  expect(answers.map(whole)).toStrictEqual(answers.map(() => TOO_LARGE));
+  expect(grown).toBeLessThan(MAX_GROWTH_BYTES);
+  expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
 });
 
 describe.each(CODINGS)('%s', (coding, encode) => {
@@ -56,7 +54,6 @@ describe.each(CODINGS)('%s', (coding, encode) => {
   });
 
   test.each([
-    ['a word', Buffer.from('garbage')],
     ['one byte', Buffer.of(1)],
     ['the start of another stream', encode(petBody()).subarray(0, 8)],
   ])('with %s after its end', async (_, garbage) => {

@@ -1,49 +1,42 @@
 import { describe, expect, test } from 'vitest';
-import { CREATED, HEADERS_TOO_LARGE, problem, REX, whole } from '../../../support/answer.ts';
+import { CREATED, HEADERS_TOO_LARGE, invalid, REX, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { timeRatio } from '../../../support/time-ratio.ts';
 import { post } from '../raw-requests.ts';
 
 const ZERO = { ...CREATED, body: REX.replace('7', '0') };
-const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 
 const CHUNKED_POST = `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\n`;
 
 // Node counts names and values only, not what separates them.
-describe('endless headers', () => {
-  const GET = 'GET /livez HTTP/1.1\r\nHost: x\r\n';
+const GET = 'GET /livez HTTP/1.1\r\nHost: x\r\n';
 
-  test.each([
-    ['many', GET + 'a: b\r\n'.repeat(8200)],
-    ['a long name', `${GET}${'x'.repeat(17 * 1024)}: x\r\n`],
-    ['empty ones', GET + 'a:\r\n'.repeat(16_400)],
-    ['one trailer', `${CHUNKED_POST}X-Long: ${'x'.repeat(16 * 1024)}`],
-    ['many trailers', CHUNKED_POST + 'a: b\r\n'.repeat(8200)],
-  ])('%s', async (_, bytes) => {
-    await using api = await startApi();
-    expect((await api.raw(bytes)).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
-    expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
+test.each([
+  ['many', GET + 'a: b\r\n'.repeat(8200)],
+  ['a long name', `${GET}${'x'.repeat(17 * 1024)}: x\r\n`],
+  ['one trailer', `${CHUNKED_POST}X-Long: ${'x'.repeat(16 * 1024)}`],
+  ['many trailers', CHUNKED_POST + 'a: b\r\n'.repeat(8200)],
+])('endless headers are refused: %s', async (_, bytes) => {
+  await using api = await startApi();
+  expect((await api.raw(bytes)).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
+  expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
 describe('JSON that is expensive to parse', () => {
-  const INT64 = bad('categoryId must be an integer in the range of int64');
-  const LENGTH = bad('name must be at most 255 characters long');
+  const INT64 = invalid('categoryId must be an integer in the range of int64');
+  const LENGTH = invalid('name must be at most 255 characters long');
   const keys = (count: number, key: (i: number) => string) =>
     Array.from({ length: count }, (_, i) => `,"${key(i)}":1`).join('');
 
   test.each([
     ['60,000 digits', '9'.repeat(60_000), INT64],
-    ['60,000 digits of a negative number', `-${'9'.repeat(60_000)}`, INT64],
     ['60,000 trailing zeros', `1${'0'.repeat(60_000)}`, INT64],
     ['60,000 zeros between two ones', `1.${'0'.repeat(60_000)}1`, INT64],
-    ['60,000 zeros around a one', `1.${'0'.repeat(30_000)}1${'0'.repeat(30_000)}`, INT64],
     ['60,000 zeros after the point', `7.${'0'.repeat(60_000)}`, CREATED],
     ['60,000 zeros and a negative exponent', `7${'0'.repeat(60_000)}e-60000`, CREATED],
     ['60,000 zeros and a positive exponent', `0.${'0'.repeat(59_999)}7e60000`, CREATED],
     ['a large exponent', '1e1000000', INT64],
-    ['a small exponent', '1e-1000000', INT64],
     ['an exponent of 60,000 digits', `1e${'9'.repeat(60_000)}`, INT64],
     ['zero with an exponent of 60,000 digits', `0e${'9'.repeat(60_000)}`, ZERO],
   ])('a categoryId of %s', async (_, categoryId, expected) => {
@@ -60,9 +53,7 @@ describe('JSON that is expensive to parse', () => {
 
   test.each([
     ['64 KiB', 'x'.repeat(65_000)],
-    ['16,000 dogs', '🐕'.repeat(16_000)],
     ['10,000 escapes', '\\u0001'.repeat(10_000)],
-    ['10,000 lone surrogates', '\\ud83d'.repeat(10_000)],
     ['65,000 spaces', ' '.repeat(65_000)],
   ])('a name of %s', async (_, name) => {
     await using api = await startApi();
@@ -70,9 +61,7 @@ describe('JSON that is expensive to parse', () => {
   });
 
   test.each([
-    ['7,000 fields', petBody().replace('}', `${keys(7000, (i) => i.toString(36))}}`)],
     ['5,000 fields with numbers as names', petBody().replace('}', `${keys(5000, String)}}`)],
-    ['one field 9,000 times', petBody().replace('}', `${keys(9000, () => 'a')}}`)],
     ['__proto__ 3,000 times', petBody().replace('}', `${keys(3000, () => '__proto__')}}`)],
     ['32,000 numbers', petBody({ note: `[${'7,'.repeat(32_000)}7]` })],
     ['20,000 objects', petBody({ note: `[${'{},'.repeat(20_000)}{}]` })],
@@ -80,15 +69,6 @@ describe('JSON that is expensive to parse', () => {
     await using api = await startApi();
     expect(body.length).toBeGreaterThan(30_000);
     expect(whole(await api.post(body))).toStrictEqual(CREATED);
-  });
-
-  test('nested 10,000 deep', async () => {
-    await using api = await startApi();
-    const note = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
-    expect(whole(await api.post(petBody({ note })))).toStrictEqual(
-      problem(400, 'MALFORMED_JSON', 'the body is nested too deeply'),
-    );
-    expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
   });
 });
 

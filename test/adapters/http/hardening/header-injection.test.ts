@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { problem, whole } from '../../../support/answer.ts';
+import { invalid, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { apiWithPets } from '../api-with-pets.ts';
 
-const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const PUBLIC = 'https://petstore.example/api';
 
 /** Sends a request with the key, encoded as Latin-1. The connection is closed after the answer. */
@@ -16,30 +15,17 @@ function send(api: Api, line: string, headers = 'Host: x\r\n', body = '') {
 const apiWithTwoPets = () => apiWithPets([{}, {}], { publicUrl: PUBLIC });
 
 // The client of these tests rejects an answer that repeats a header or has an invalid one.
-describe('Link holds the meaning of the query, never its text', () => {
-  test.each([
-    ['limit=%31', 'limit=1'],
-    ['limit=1&status=%61vailable', 'limit=1&status=available'],
-    ['l%69mit=1&&', 'limit=1'],
-    ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
-  ])('?%s', async (query, meaning) => {
-    await using api = await apiWithTwoPets();
-    const answers = await send(api, `GET /v1/pets?${query}`);
-    expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
-      [200, `<${PUBLIC}/v1/pets?${meaning}&cursor=v1.0000000000000001>; rel="next"`],
-    ]);
-  });
-
-  test.each([
-    'limit=1%0d%0aX-Evil:%20b',
-    'limit=1%3E;rel=%22next%22',
-    'limit=1&cursor=v1.0000000000000000%0d%0a',
-    'limit=1#>;rel=next',
-  ])('?%s: 400, without a Link', async (query) => {
-    await using api = await apiWithTwoPets();
-    const answers = await send(api, `GET /v1/pets?${query}`);
-    expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([[400, undefined]]);
-  });
+test.each([
+  ['limit=%31', 'limit=1'],
+  ['limit=1&status=%61vailable', 'limit=1&status=available'],
+  ['l%69mit=1&&', 'limit=1'],
+  ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
+])('Link holds the meaning of the query, never its text: ?%s', async (query, meaning) => {
+  await using api = await apiWithTwoPets();
+  const answers = await send(api, `GET /v1/pets?${query}`);
+  expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
+    [200, `<${PUBLIC}/v1/pets?${meaning}&cursor=v1.0000000000000001>; rel="next"`],
+  ]);
 });
 
 test('no answer holds the Idempotency-Key', async () => {
@@ -64,15 +50,17 @@ describe('a message that names an unknown parameter', () => {
     ['nothing', '=1', ''],
   ])('%s', async (_, name, shown) => {
     await using api = await startApi();
-    expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([bad(unknown(shown))]);
+    expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([invalid(unknown(shown))]);
   });
 
   test('names ten of many', async () => {
     await using api = await startApi();
     const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
     const ten = names.slice(0, 10).map(unknown).join('; ');
-    expect(whole(await api.get(`/v1/pets?${names.slice(0, 10).join('&')}`))).toStrictEqual(bad(ten));
-    expect(whole(await api.get(`/v1/pets?${names.join('&')}`))).toStrictEqual(bad(`${ten}; nor are 2 more`));
+    expect(whole(await api.get(`/v1/pets?${names.slice(0, 10).join('&')}`))).toStrictEqual(invalid(ten));
+    expect(whole(await api.get(`/v1/pets?${names.join('&')}`))).toStrictEqual(
+      invalid(`${ten}; nor are 2 more`),
+    );
   });
 
   test.each([

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerLimits } from '../../../../src/adapters/http/server/limits.ts';
-import { OK, problem, TIMEOUT, whole } from '../../../support/answer.ts';
+import { allows, OK, TIMEOUT, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
-import { LIVEZ } from '../raw-requests.ts';
-
-const LAST = LIVEZ.replace('Host', 'Connection: close\r\nHost');
+import { LAST, LIVEZ } from '../raw-requests.ts';
 
 const COUNT = 100;
 
@@ -25,11 +23,7 @@ async function leakingNone(limits: Partial<ServerLimits>, run: (api: Api) => Pro
 /** Opens connections, and sends these bytes on each of them at once: otherwise it could time out before. */
 async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
-  while (all.length < COUNT) {
-    const connection = await api.connect();
-    await connection.send(bytes);
-    all.push(connection);
-  }
+  while (all.length < COUNT) all.push(await api.connect(bytes));
   // Connections are accepted in order.
   await api.raw(LAST);
   return all;
@@ -41,35 +35,27 @@ async function expectAnswers(api: Api, requests: number): Promise<void> {
 }
 
 describe(`${COUNT} connections`, () => {
+  const soon = { headersTimeoutMs: 1000, requestTimeoutMs: 1000 };
+
   test.each([
-    ['that send nothing', ''],
-    ['that send half a request', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],
-    ['that never send their body', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'],
-  ])('%s: other clients are answered, these connections are closed, and none leaks', async (_, bytes) => {
-    await leakingNone({ headersTimeoutMs: 1000, requestTimeoutMs: 1000 }, async (api) => {
+    ['that send nothing', soon, '', [TIMEOUT]],
+    ['that send half a request', soon, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [TIMEOUT]],
+    [
+      'that never send their body',
+      soon,
+      'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n',
+      [allows('GET, HEAD, OPTIONS')],
+    ],
+    ['that are idle after an answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
+  ])('%s: others are answered, these are closed, and none leaks', async (_, limits, bytes, expected) => {
+    await leakingNone(limits, async (api) => {
       const all = await connections(api, bytes);
       await expectAnswers(api, 5);
-      const answers = await Promise.all(all.map((connection) => connection.answer()));
-      const expected = bytes.startsWith('POST')
-        ? problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', {
-            allow: 'GET, HEAD, OPTIONS',
-          })
-        : TIMEOUT;
-      expect(answers.map(whole)).toStrictEqual(answers.map(() => expected));
-      await Promise.all(all.map((connection) => connection.closed()));
-      for (const connection of all) connection.close();
-      expect(await api.drain(5000)).toBe(0);
-    });
-  });
-
-  test('that are idle after an answer: the same, without a further answer', async () => {
-    await leakingNone({ keepAliveTimeoutMs: 100 }, async (api) => {
-      const all = await connections(api, LIVEZ);
-      const answers = await Promise.all(all.map((connection) => connection.answer()));
-      expect(answers.map(whole)).toStrictEqual(answers.map(() => OK));
-      await expectAnswers(api, 5);
-      await Promise.all(all.map((connection) => connection.closed()));
-      for (const connection of all) connection.close();
+      for (const connection of all) {
+        expect([whole(await connection.answer())]).toStrictEqual(expected);
+        await connection.closed();
+        connection.close();
+      }
       expect(await api.drain(5000)).toBe(0);
       expect(api.log.records).toHaveLength(COUNT + 6);
     });
@@ -88,22 +74,20 @@ describe(`${COUNT} connections`, () => {
   });
 });
 
-describe('more connections than the limit', () => {
-  const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
+const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
 
-  test('are closed at once and counted in the log, and there is room again once others are closed', async () => {
-    await using api = await startApi({ limits: { maxConnections: 3 } });
-    const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
-    for (const connection of open) {
-      await connection.send(LIVEZ);
-      expect(whole(await connection.answer())).toStrictEqual(OK);
-    }
-    for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
-    expect(api.log.troubles).toStrictEqual([{ kind: 'refused' }]);
-    await open[0]?.send(LAST);
-    expect(whole(await open[0]!.answer())).toStrictEqual(OK);
-    await open[0]?.closed();
-    open[0]?.close();
-    expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
-  });
+test('more connections than the limit are closed at once and counted in the log, and there is room again once others are closed', async () => {
+  await using api = await startApi({ limits: { maxConnections: 3 } });
+  const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+  for (const connection of open) {
+    await connection.send(LIVEZ);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+  }
+  for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
+  expect(api.log.troubles).toStrictEqual([{ kind: 'refused' }]);
+  await open[0]?.send(LAST);
+  expect(whole(await open[0]!.answer())).toStrictEqual(OK);
+  await open[0]?.closed();
+  open[0]?.close();
+  expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
 });

@@ -3,10 +3,10 @@ import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { KEY } from '../../../support/client.ts';
 import { petBody } from '../../../support/pets.ts';
-import { runService } from '../../../support/process.ts';
+import { runService, stop } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { PEM_FILES, ROOT_CERT } from '../../../support/tls/pem-files.ts';
-import { list } from '../raw-requests.ts';
+import { create, list, LIVEZ, SCRIPT } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
@@ -21,7 +21,7 @@ async function fetchScript(port: number): Promise<void> {
   const socket = connect({ host: '127.0.0.1', port, ca: ROOT_CERT });
   onTestFinished(() => void socket.destroy());
   socket.on('error', () => {});
-  socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write(SCRIPT);
   let left = 1_000_000;
   for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
     left -= (bytes as Buffer).length;
@@ -50,21 +50,17 @@ test('idle connections do not keep the memory of a long answer, nor do clients t
 
   const other = await RawConnection.open(port, { tls: true });
   const body = petBody({ name: `"${'🐕'.repeat(255)}"` });
-  const create =
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n` +
-    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   for (let i = 0; i < 100; i++) {
-    await other.send(create);
+    await other.send(create(body));
     expect((await other.answer()).status).toBe(201);
   }
   const greedy = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port, { tls: true })));
   for (const connection of greedy) connection.pause();
   await Promise.all(greedy.map((connection) => connection.send(LIST.repeat(199))));
   for (let i = 0; i < 30; i++) {
-    await other.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    await other.send(LIVEZ);
     expect((await other.answer()).status).toBe(200);
   }
   for (const connection of [other, ...greedy]) connection.close();
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
 });

@@ -17,15 +17,21 @@ const INTERNAL = JSON.stringify({
 
 type Handler = Parameters<Router<State>['all']>[1];
 
+/** A server with this middleware, the log, and a function that sends a request. */
+async function serve(middleware: Middleware<State>) {
+  const log = new RecordingLog();
+  const server = await listen(koaListener(log, false, [middleware]), { host: '127.0.0.1', port: 0, log });
+  onTestFinished(async () => void (await server.drain(0)));
+  const url = `http://127.0.0.1:${server.port}/route`;
+  return { log, ask: () => fetch(url, { headers: { 'x-request-id': ID } }) };
+}
+
 /** The answer to a GET of a route with this handler, and what is logged. */
 async function answerOf(handler: Handler) {
-  const log = new RecordingLog();
   const router = new Router<State>();
   router.get('/route', handler);
-  const server = await listen(koaListener(log, false, [routes(router)]), { host: '127.0.0.1', port: 0, log });
-  onTestFinished(async () => void (await server.drain(0)));
-  const response = await fetch(`http://127.0.0.1:${server.port}/route`, { headers: { 'x-request-id': ID } });
-  return { ...(await received(response)), failures: log.failures, record: await log.record(0) };
+  const { log, ask } = await serve(routes(router));
+  return { ...(await received(await ask())), failures: log.failures, record: await log.record(0) };
 }
 
 function expected(status: number, body: string, headers: Record<string, string> = {}) {
@@ -101,30 +107,22 @@ test.each<readonly [string, Handler, string]>([
 });
 
 test('an answer that cannot be written ends the connection, and is logged', async () => {
-  const log = new RecordingLog();
-  const handler: Middleware<State> = (ctx) => {
+  const { log, ask } = await serve((ctx) => {
     ctx.state.headers['X-Line'] = 'a\nb';
     ctx.body = {};
-  };
-  const server = await listen(koaListener(log, false, [handler]), { host: '127.0.0.1', port: 0, log });
-  onTestFinished(async () => void (await server.drain(0)));
-  await expect(
-    fetch(`http://127.0.0.1:${server.port}/`, { headers: { 'x-request-id': ID } }),
-  ).rejects.toThrow('fetch failed');
+  });
+  await expect(ask()).rejects.toThrow('fetch failed');
   const error = expect.objectContaining({ code: 'ERR_INVALID_CHAR' });
   expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
 });
 
 test('an error answer to a client that has left is logged with its address', async () => {
-  const log = new RecordingLog();
-  const handler: Middleware<State> = ({ req }) => {
+  const { log, ask } = await serve(({ req }) => {
     // After writeHead, and before the end of the answer.
     setImmediate(() => req.socket.destroy());
     throw new Error('a bug');
-  };
-  const server = await listen(koaListener(log, false, [handler]), { host: '127.0.0.1', port: 0, log });
-  onTestFinished(async () => void (await server.drain(0)));
-  await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow('fetch failed');
+  });
+  await expect(ask()).rejects.toThrow('fetch failed');
   expect(await log.record(0)).toMatchObject({ status: 500, client: '127.0.0.1', aborted: true });
 });
 

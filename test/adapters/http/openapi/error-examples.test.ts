@@ -6,10 +6,9 @@ import {
   MAX_HEADERS_BYTES,
   MAX_URL_BYTES,
 } from '../../../../src/adapters/http/contract/limits.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
-import { FailingPetRepository, petBody } from '../../../support/pets.ts';
+import { petBody } from '../../../support/pets.ts';
+import { SERVICES } from '../services-of-errors.ts';
 
 type Operation = { readonly method: string; readonly path: string };
 type Answer = { readonly status: number; readonly body: string };
@@ -47,10 +46,6 @@ const EXAMPLES = Object.values(openApi.paths).flatMap((item) =>
     }),
 );
 
-const A_BUG = new Error('a bug');
-const WITHOUT_SCOPES = new InMemoryTokenVerifier([knownKey({ label: 'none', token: KEY, scopes: [] })]);
-const AWAY = new StorageUnavailable('no answer');
-
 type Given = NonNullable<Parameters<Api['request']>[2]> & Parameters<typeof startApi>[0];
 
 /** The answer to this request, with valid headers and a valid body where nothing else is given. */
@@ -64,8 +59,7 @@ async function ask({ method, path }: Operation, given: Given = {}): Promise<Answ
 /** The only answer to these bytes. */
 async function askRaw(bytes: string, options: Parameters<typeof startApi>[0] = {}): Promise<Answer> {
   await using api = await startApi(options);
-  const connection = await api.connect();
-  await connection.send(bytes);
+  const connection = await api.connect(bytes);
   return await connection.answer();
 }
 
@@ -87,12 +81,11 @@ const CAUSES: Readonly<
   INVALID_CURSOR: (operation) => ask({ ...operation, path: '/v1/pets?cursor=page-2' }),
   INVALID_IDEMPOTENCY_KEY: (operation) => ask(operation, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
   UNAUTHENTICATED: (operation) => ask(operation, { headers: { authorization: 'Bearer wrong' } }),
-  PERMISSION_DENIED: (operation) => ask(operation, { tokens: WITHOUT_SCOPES }),
+  PERMISSION_DENIED: (operation) => ask(operation, SERVICES.PERMISSION_DENIED),
   PET_NOT_FOUND: (operation) => ask(operation),
   METHOD_NOT_ALLOWED: (operation) => ask({ ...operation, method: 'DELETE' }),
-  REQUEST_TIMEOUT: ({ method, path }) =>
-    askRaw(`${method} ${path} HTTP/1.1\r\n`, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 50 } }),
-  GONE: (operation) => ask(operation, { now: () => new Date('2031-01-01T00:00:00Z') }),
+  REQUEST_TIMEOUT: ({ method, path }) => askRaw(`${method} ${path} HTTP/1.1\r\n`, SERVICES.REQUEST_TIMEOUT),
+  GONE: (operation) => ask(operation, SERVICES.GONE),
   PAYLOAD_TOO_LARGE: ({ method, path }) =>
     method === 'POST'
       ? ask({ method, path }, { body: 'x'.repeat(MAX_BODY_BYTES + 1) })
@@ -108,14 +101,10 @@ const CAUSES: Readonly<
     await api.post(petBody(), key);
     return await api.post(petBody({ name: '"Tom"' }), key);
   },
-  RATE_LIMITED: (operation) =>
-    ask(operation, {
-      rateLimit: { requests: 600, seconds: 60 },
-      limiter: { take: async () => ({ allowed: false, remaining: 0, resetSeconds: 30 }) },
-    }),
+  RATE_LIMITED: (operation) => ask(operation, SERVICES.RATE_LIMITED),
   HEADERS_TOO_LARGE: (operation) => ask(operation, { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } }),
-  INTERNAL: (operation) => ask(operation, { pets: new FailingPetRepository(A_BUG) }),
-  UNAVAILABLE: (operation) => ask(operation, { pets: new FailingPetRepository(AWAY) }),
+  INTERNAL: (operation) => ask(operation, SERVICES.INTERNAL),
+  UNAVAILABLE: (operation) => ask(operation, SERVICES.UNAVAILABLE),
 };
 
 test.each(EXAMPLES)(

@@ -1,90 +1,39 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/contract/answer-headers.ts';
-import { OK, problem, success, whole } from '../../../support/answer.ts';
+import { NOT_HTTP, OK, TIMEOUT, URI_TOO_LONG, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
-import { HeldPetRepository } from '../../../support/pets.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
-import {
-  CHUNKED,
-  get,
-  NOT_HTTP as REFUSED,
-  post,
-  record,
-  refusal,
-  start,
-  startWithClient,
-} from './in-memory-server.ts';
-import { list, LIVEZ } from '../raw-requests.ts';
-
-const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
-const NOT_HTTP = bad('the request is not valid HTTP/1.1');
-const LONG_URL = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
-const NO_METHOD = bad('the request has no HTTP method that this service knows');
-
-const TIMEOUT = refusal(408, 'Request Timeout', 'REQUEST_TIMEOUT', 'the request did not end in time');
-
-const LIST = list();
-
-test('a client that sends rubbish and never hangs up is disconnected', async () => {
-  await using api = await startApi();
-  const connection = await api.connect();
-  await connection.send('rubbish\r\n\r\n');
-  await connection.answer();
-  // This side stays open. The server does not wait for it for ever.
-  await connection.closed();
-  expect(await api.drain(5000)).toBe(0);
-});
+import { CHUNKED, get, post, record, refusal, start, startWithClient } from './in-memory-server.ts';
+import { LAST, LIVEZ } from '../raw-requests.ts';
 
 // TLS splits it into records. The first of them alone looks like headers that are too large.
 test('a URL that is too long is told from headers that are', async () => {
   await using api = await startApi();
   const url = '/livez?'.padEnd(8193, 'x');
   const answers = await api.raw(`GET ${url} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9000)}\r\n\r\n`);
-  expect(answers.map(whole)).toStrictEqual([LONG_URL]);
+  expect(answers.map(whole)).toStrictEqual([URI_TOO_LONG]);
 });
 
-describe('several requests on a connection', () => {
-  test.each([
-    ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
-    ['a broken header', 'GET / HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
-    ['a body after "close"', `${LIVEZ.replace('Host', 'Connection: close\r\nHost')}x`, OK],
-  ])('the answer to a valid request comes first, and complete: %s', async (_, rubbish, expected) => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const connection = await api.connect();
-    await connection.send(LIVEZ + LIST + LIST + rubbish);
-    await pets.calls(1);
-    await connection.send('and more of it');
-    pets.release();
-    const answers = [];
-    for (let answer = await connection.next(); answer !== undefined; answer = await connection.next()) {
-      answers.push(whole(answer));
-    }
-    expect(answers).toStrictEqual([OK, success(200, '[]'), success(200, '[]'), expected]);
-  });
-
-  // RFC 9112, section 9.6. A reset can destroy the answer before the client reads it.
-  test.each([
-    ['with "Connection: close"', LIVEZ.replace('Host', 'Connection: close\r\nHost')],
-    ['to CONNECT', LIVEZ.replace('GET', 'CONNECT')],
-  ])('the last answer, %s, reaches a client that keeps sending', async (_, last) => {
-    await using api = await startApi();
-    const connection = await api.connect();
-    connection.pause();
-    for (const bytes of [last, LIVEZ, LIVEZ, LIVEZ]) {
-      await connection.send(bytes);
-      await api.get('/livez');
-    }
-    connection.resume();
-    expect(await connection.answer()).toMatchObject({ headers: { connection: 'close' } });
-    await connection.closed();
-  });
+// RFC 9112, section 9.6. A reset can destroy the answer before the client reads it.
+test.each([
+  ['with "Connection: close"', LAST],
+  ['to CONNECT', LIVEZ.replace('GET', 'CONNECT')],
+])('the last answer, %s, reaches a client that keeps sending', async (_, last) => {
+  await using api = await startApi();
+  const connection = await api.connect();
+  connection.pause();
+  for (const bytes of [last, LIVEZ, LIVEZ, LIVEZ]) {
+    await connection.send(bytes);
+    await api.get('/livez');
+  }
+  connection.resume();
+  expect(await connection.answer()).toMatchObject({ headers: { connection: 'close' } });
+  await connection.closed();
 });
 
 test.each([
@@ -126,21 +75,23 @@ test.each([
   ['gzip, chunked', 'POST', 'HTTP/1.1', `Transfer-Encoding: gzip, chunked\r\n`],
   ['chunks in HTTP/1.0', 'POST', 'HTTP/1.0', CHUNKED],
   ['chunks in HTTP/1.0, and CONNECT', 'CONNECT', 'HTTP/1.0', CHUNKED],
+  ['HTTP/2.0', 'POST', 'HTTP/2.0', ''],
   ['CONNECT in HTTP/0.9', 'CONNECT', 'HTTP/0.9', ''],
 ])('an ambiguous request is refused: %s', async (_, method, version, headers) => {
   const { client, handled, log } = await startWithClient();
   const head = post(`X-Request-Id: an-id\r\n${headers}`).replace('HTTP/1.1', version);
   const request = `${head.replace('POST', method)}0\r\n\r\n`;
   await client.send(request + get('/2'));
-  expect(client.text).toMatch(REFUSED);
+  expect(client.text).toMatch(refusal(NOT_HTTP));
   await client.send(get('/3'));
   expect([client.hasEnded, client.statuses, handled]).toStrictEqual([true, [400], []]);
   expect(log.records).toStrictEqual([{ ...record(400, method), requestId: 'an-id' }]);
 });
 
 test('an ambiguous request that waits is refused after the answer before it', async () => {
-  const { client, answer, handled } = await startWithClient();
-  await client.send(`${get('/1')}${post('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n${get('/3')}`);
+  const { client, answer, handled } = await startWithClient(
+    `${get('/1')}${post('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n${get('/3')}`,
+  );
   expect(client.text).toBe('');
   await answer();
   expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 400], true, ['GET /1']]);
@@ -150,16 +101,15 @@ describe('a request that does not end in time', () => {
   const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20 };
 
   test('is answered', async () => {
-    const { client, log } = await startWithClient(limits);
-    await client.send('GET / HTTP/1.1\r\nHost');
+    const { client, log } = await startWithClient('GET / HTTP/1.1\r\nHost', limits);
     await log.record(0);
     await settled();
-    expect(client.text).toMatch(TIMEOUT);
+    expect(client.text).toMatch(refusal(TIMEOUT));
     expect(client.hasEnded).toBe(true);
   });
 
   test('is late although its client does not read the answer before it', async () => {
-    const { client, connect, log, answer, handled } = await startWithClient(limits);
+    const { client, connect, log, answer, handled } = await startWithClient('', limits);
     client.socket.pause();
     await client.send(get('/1') + get('/2').slice(0, -2));
     await answer('x'.repeat(200_000));
@@ -172,8 +122,10 @@ describe('a request that does not end in time', () => {
   });
 
   test('is late behind a request in progress, whose answer comes first', async () => {
-    const { client, connect, log, answer } = await startWithClient(limits);
-    await client.send(get('/1') + get('/2').slice(0, -2));
+    const { client, connect, log, answer } = await startWithClient(
+      get('/1') + get('/2').slice(0, -2),
+      limits,
+    );
     // Its time begins later, so it is late after the first.
     await connect().send('GET / HTTP/1.1\r\nHost');
     await log.record(0);
@@ -192,24 +144,8 @@ test('the first start of a TLS handshake is reported', async () => {
 });
 
 test('what looks like a TLS handshake after a request is not reported', async () => {
-  const { client, log, answer } = await startWithClient();
-  await client.send(get('/'));
+  const { client, log, answer } = await startWithClient(get('/'));
   await answer();
   await client.send(Buffer.from('16030100f5010000f10303', 'hex'));
   expect([client.statuses, log.troubles]).toStrictEqual([[200, 400], []]);
-});
-
-test.each([
-  ['1.1', undefined, false],
-  ['1.1', 'chunked', false],
-  ['1.1', 'Chunked', false],
-  ['1.1', 'gzip, chunked', true],
-  ['1.1', '', true],
-  ['1.0', undefined, false],
-  ['1.0', 'chunked', true],
-  ['0.9', undefined, true],
-  ['2.0', undefined, true],
-])('HTTP/%s with Transfer-Encoding %j is ambiguous: %j', (httpVersion, coding, expected) => {
-  const headers = coding === undefined ? {} : { 'transfer-encoding': coding };
-  expect(isAmbiguous({ httpVersion, headers } as IncomingMessage)).toBe(expected);
 });

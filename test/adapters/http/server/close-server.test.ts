@@ -1,4 +1,6 @@
-import { expect, describe, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { HttpServer } from '../../../../src/adapters/http/server/listen.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { CONNECT, get, start } from './in-memory-server.ts';
 
@@ -11,24 +13,23 @@ describe('a drain', () => {
     vi.advanceTimersByTime(ms);
     await settled();
   };
-  const fakeTime = () => {
-    vi.useFakeTimers({
-      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-    });
-    onTestFinished(() => void vi.useRealTimers());
+  /** Begins a drain. */
+  const drain = (server: HttpServer, timeoutMs: number, acceptForMs = 0) => {
+    const ended = vi.fn<(cutOff: number) => void>();
+    void server.drain(timeoutMs, acceptForMs).then(ended);
+    return ended;
   };
+  beforeEach(() => void fakeClock('setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'));
 
   test('closes idle connections after half a second, and each other one after its answer', async () => {
-    fakeTime();
     const { connect, server, answer } = await start();
     const [fresh, used, busy] = [connect(), connect(), connect()];
     for (const client of [used, busy]) {
       await client.send(get('/'));
       await answer();
     }
-    const ended = vi.fn<(cutOff: number) => void>();
     expect(server.isDraining).toBe(false);
-    void server.drain(TIMEOUT_MS).then(ended);
+    const ended = drain(server, TIMEOUT_MS);
     expect(server.isDraining).toBe(true);
     await busy.send(get('/'));
     await answer();
@@ -44,14 +45,12 @@ describe('a drain', () => {
   });
 
   test('waits for answers, and for clients that still read', async () => {
-    fakeTime();
     const { connect, server, responses } = await start();
     const [slow, idle, begun] = [connect(), connect(), connect()];
     slow.socket.pause();
     await slow.send(get('/'));
     await begun.send('GET / HTTP');
-    const ended = vi.fn<(cutOff: number) => void>();
-    void server.drain(TIMEOUT_MS).then(ended);
+    const ended = drain(server, TIMEOUT_MS);
     await pass(5_000);
     expect(ended).not.toHaveBeenCalled();
     expect(idle.server.destroyed).toBe(true);
@@ -71,7 +70,6 @@ describe('a drain', () => {
   });
 
   test('does not wait for a client that left without its answer, or whose CONNECT was answered', async () => {
-    fakeTime();
     const { connect, server, answer } = await start();
     const [gone, tunnel, idle] = [connect(), connect(), connect()];
     gone.socket.pause();
@@ -80,8 +78,7 @@ describe('a drain', () => {
     gone.server.destroy();
     await tunnel.send(CONNECT);
     await answer();
-    const ended = vi.fn<(cutOff: number) => void>();
-    void server.drain(TIMEOUT_MS).then(ended);
+    const ended = drain(server, TIMEOUT_MS);
     await pass(550);
     expect(idle.server.destroyed).toBe(true);
     await pass(950);
@@ -89,7 +86,6 @@ describe('a drain', () => {
   });
 
   test('cuts off what is left at its timeout, and counts only what was in use', async () => {
-    fakeTime();
     const { connect, server, responses } = await start();
     const [idle, waiting, slow, halfway, tunnel] = [connect(), connect(), connect(), connect(), connect()];
     slow.socket.pause();
@@ -99,8 +95,7 @@ describe('a drain', () => {
     await tunnel.send(CONNECT);
     responses[0]!.end('x'.repeat(200_000));
     await settled();
-    const ended = vi.fn<(cutOff: number) => void>();
-    void server.drain(400).then(ended);
+    const ended = drain(server, 400);
     await pass(399);
     expect(ended).not.toHaveBeenCalled();
     await pass(1);
@@ -109,12 +104,18 @@ describe('a drain', () => {
       expect(socket.destroyed).toBe(true);
   });
 
-  test('begins to close after the time in which it still accepts', async () => {
-    fakeTime();
-    const { server } = await start();
-    const ended = vi.fn<(cutOff: number) => void>();
-    void server.drain(TIMEOUT_MS, 2_000).then(ended);
-    await pass(1_999);
+  test('begins to close after the time in which it still accepts, and makes each answer the last meanwhile', async () => {
+    const { connect, server, answer } = await start();
+    const old = connect();
+    const ended = drain(server, TIMEOUT_MS, 2_000);
+    await pass(1_000);
+    for (const client of [old, connect()]) {
+      await client.send(get('/'));
+      await answer();
+      expect(client.announced).toStrictEqual(['close']);
+      client.socket.end();
+    }
+    await pass(999);
     expect(ended).not.toHaveBeenCalled();
     await pass(1);
     expect(ended).toHaveBeenCalledExactlyOnceWith(0);

@@ -37,8 +37,7 @@ describe('requests on a connection', () => {
   });
 
   test('may have a long body, which is read as the application reads it', async () => {
-    const { client, connection } = await connected();
-    await client.send(post('/', 'Content-Length: 300000\r\n'));
+    const { client, connection } = await connected(post('/', 'Content-Length: 300000\r\n'));
     for (let i = 0; i < 3; i++) await client.send('x'.repeat(100_000));
     const { req } = connection.latest!;
     expect(req.readableLength).toBeLessThan(200_000);
@@ -61,8 +60,7 @@ describe('requests on a connection', () => {
   });
 
   test('are not handled once their client is gone', async () => {
-    const { service, client, connection } = await connected();
-    await client.send(get('/1') + get('/2'));
+    const { service, connection } = await connected(get('/1') + get('/2'));
     connection.socket.destroy();
     expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
     await service.answer();
@@ -70,22 +68,12 @@ describe('requests on a connection', () => {
   });
 
   test('after "Connection: close" are dropped', async () => {
-    const { service, client, connection } = await connected();
-    await client.send(get('/1', 'Connection: close\r\n') + get('/2'));
+    const { service, client, connection } = await connected(get('/1', 'Connection: close\r\n') + get('/2'));
     await client.send(get('/3'));
     await service.answer();
     await client.send(get('/4'));
     expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
     expect([connection.isBacklogged, connection.socket.destroyed]).toStrictEqual([false, false]);
-  });
-
-  test('may come in pieces', async () => {
-    const { service, client } = await connected();
-    const [first, second] = [get('/1'), get('/2')];
-    for (const piece of [first.slice(0, 3), first.slice(3) + second.slice(0, 3)]) await client.send(piece);
-    void service.answer();
-    await client.send(second.slice(3));
-    expect(service.handled).toStrictEqual(['/1', '/2']);
   });
 
   test('of a client that has ended its side are all answered, and then the connection ends', async () => {
@@ -128,8 +116,7 @@ describe('requests on a connection', () => {
 
   // Node's parser would keep each of them, and answers with an error to what follows.
   test('beyond eight are not parsed, however many come at once', async () => {
-    const { service, client, connection } = await connected();
-    await client.send(get('/').repeat(3000));
+    const { service, client, connection } = await connected(get('/').repeat(3000));
     const latest = connection.latest;
     await client.send(get('/'));
     expect(service.parsed).toBe(9);
@@ -170,8 +157,7 @@ describe('a drain', () => {
   });
 
   test('leaves room for a request behind the body that was missing', async () => {
-    const { service, client } = await connected();
-    await client.send(post('/1', 'Content-Length: 5\r\n'));
+    const { service, client } = await connected(post('/1', 'Content-Length: 5\r\n'));
     service.connections.isDraining = true;
     await client.send(`12345${get('/2')}`);
     await service.answerAll();
@@ -182,8 +168,7 @@ describe('a drain', () => {
   });
 
   test('leaves the end that the client has announced', async () => {
-    const { service, client } = await connected();
-    await client.send(get('/1'));
+    const { service, client } = await connected(get('/1'));
     service.connections.isDraining = true;
     await client.send(get('/2', 'Connection: close\r\n'));
     await service.answer();
@@ -194,8 +179,7 @@ describe('a drain', () => {
   });
 
   test('does not change an answer that is on its way', async () => {
-    const { service, client, connection } = await connected();
-    await client.send(get('/1'));
+    const { service, client, connection } = await connected(get('/1'));
     const { latest } = connection;
     latest!.flushHeaders();
     service.connections.isDraining = true;

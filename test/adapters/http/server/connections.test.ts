@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Connections } from '../../../../src/adapters/http/server/connections.ts';
 import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
 import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { get, post, start } from './in-memory-server.ts';
 
@@ -42,8 +43,7 @@ test('one task runs in each iteration of the event loop, in turn', () => {
 
 describe('memory', () => {
   test('beyond the limit costs those that hold the most their connections', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    const { advance } = fakeClock('setTimeout', 'clearTimeout');
     const { connect, log } = await start({ maxHeldBytes: 10_000 });
     const lengths = [1_000, 2_500, 2_000, 3_000, 1_500];
     const clients = lengths.map(() => connect());
@@ -51,14 +51,14 @@ describe('memory', () => {
     for (const [index, length] of lengths.entries()) {
       await clients[index]!.send(post(`Content-Length: ${length}\r\n`));
     }
-    vi.advanceTimersByTime(50);
+    advance(50);
     // Exactly the limit.
     expect(open()).toStrictEqual([true, true, true, true, true]);
     const another = connect();
     await another.send(post('Content-Length: 500\r\n'));
-    vi.advanceTimersByTime(49);
+    advance(49);
     expect(open()).toStrictEqual([true, true, true, true, true]);
-    vi.advanceTimersByTime(1);
+    advance(1);
     // Three quarters of the limit are left.
     expect(open()).toStrictEqual([true, true, true, false, true]);
     expect(log.troubles).toStrictEqual([{ kind: 'cut-off' }]);
@@ -66,21 +66,20 @@ describe('memory', () => {
   });
 
   test('is measured until nothing is in progress', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    const { advance } = fakeClock('setTimeout', 'clearTimeout');
     const { connect, log, answer } = await start({ maxHeldBytes: 10_000 });
     const [client, other] = [connect(), connect()];
     await client.send(get('/1'));
     await other.send(get('/2'));
     expect(vi.getTimerCount()).toBe(1);
-    vi.advanceTimersByTime(5_000);
+    advance(5_000);
     expect(vi.getTimerCount()).toBe(1);
     await answer();
     await answer();
-    vi.advanceTimersByTime(50);
+    advance(50);
     expect(vi.getTimerCount()).toBe(0);
     await client.send(post('Content-Length: 20000\r\n'));
-    vi.advanceTimersByTime(50);
+    advance(50);
     expect(log.troubles).toStrictEqual([{ kind: 'cut-off' }]);
     expect([client.server.destroyed, other.server.destroyed]).toStrictEqual([true, false]);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { run, SERVICE, SERVICE_ENV } from '../../../support/process.ts';
+import { run, SERVICE, SERVICE_ENV, stop } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { LIVEZ } from '../raw-requests.ts';
 
@@ -31,6 +31,5 @@ test('a service without a free descriptor serves the connections that it has, an
   };
   await expect.poll(() => ask().catch(() => undefined)).toBe(200);
   first.close();
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  await stop(service);
 });

@@ -72,8 +72,10 @@ export class Service {
   }
 }
 
-/** A service with one connection. */
-export async function connected(fields: object = {}) {
+/** A service with one connection, whose client has sent these bytes. */
+export async function connected(bytes = '', fields: object = {}) {
   const service = await Service.start();
-  return { service, ...service.connect(fields) };
+  const { client, connection } = service.connect(fields);
+  if (bytes !== '') await client.send(bytes);
+  return { service, client, connection };
 }

@@ -1,7 +1,8 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type Duplex, duplexPair } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { type ListenOptions, listen } from '../../../../src/adapters/http/server/listen.ts';
+import type { problem } from '../../../support/answer.ts';
 import { ListeningModel } from '../../../support/listening-model.ts';
 import { MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
@@ -46,10 +47,12 @@ export async function start(limits: ListenOptions['limits'] = {}) {
   };
 }
 
-/** The same, with a client that has connected. */
-export async function startWithClient(limits: ListenOptions['limits'] = {}) {
+/** The same, with a client that has connected and sent these bytes. */
+export async function startWithClient(bytes = '', limits: ListenOptions['limits'] = {}) {
   const server = await start(limits);
-  return { ...server, client: server.connect() };
+  const client = server.connect();
+  if (bytes !== '') await client.send(bytes);
+  return { ...server, client };
 }
 
 export const record = (status: number, method?: string) => ({
@@ -60,15 +63,12 @@ export const record = (status: number, method?: string) => ({
   client: undefined,
 });
 
-/** The whole of an answer to input that is not a request. */
-export function refusal(status: number, phrase: string, code: string, message: string): RegExp {
-  const body = JSON.stringify({ code, message, status });
+/** The text of this answer to input that is not a request. */
+export function refusal({ status, body }: ReturnType<typeof problem>): RegExp {
   return new RegExp(
-    `^HTTP/1\\.1 ${status} ${phrase}\r\nX-Request-Id: [\\w-]{5,}\r\nX-Content-Type-Options: nosniff\r\n` +
+    `^HTTP/1\\.1 ${status} ${STATUS_CODES[status]}\r\nX-Request-Id: [\\w-]{5,}\r\nX-Content-Type-Options: nosniff\r\n` +
       `Cache-Control: no-store\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\n(Date: [^\r]+ GMT\r\n)?Connection: close\r\n(Date: [^\r]+ GMT\r\n)?\r\n` +
       `${RegExp.escape(body)}$`,
   );
 }
-
-export const NOT_HTTP = refusal(400, 'Bad Request', 'INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');

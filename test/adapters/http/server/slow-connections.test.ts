@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { MAX_BODY_BYTES } from '../../../../src/adapters/http/contract/limits.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { connected, get, post } from './in-memory-connections.ts';
 
@@ -45,7 +46,7 @@ describe('the memory that a connection takes', () => {
     ['plain HTTP', {}, [100_000]],
     ['TLS', { encrypted: true }, [...Array<number>(6).fill(14_336), 13_984]],
   ])('while a long body is written over %s', async (_, fields, lengths) => {
-    const { service, client, connection } = await connected(fields);
+    const { service, client, connection } = await connected('', fields);
     const write = vi.spyOn(connection.socket, 'write');
     client.socket.pause();
     await client.send(get('/'));
@@ -63,7 +64,7 @@ describe('the memory that a connection takes', () => {
   });
 
   test('while a long body is written over TLS to a client that leaves', async () => {
-    const { service, client, connection } = await connected({ encrypted: true });
+    const { service, client, connection } = await connected('', { encrypted: true });
     client.socket.pause();
     await client.send(get('/'));
     const closed = once(connection.latest!, 'close');
@@ -74,25 +75,20 @@ describe('the memory that a connection takes', () => {
   });
 
   test('while requests wait for the answer before them', async () => {
-    const { client, connection } = await connected();
-    await client.send(get('/1') + get('/2') + get('/3'));
+    const { client, connection } = await connected(get('/1') + get('/2') + get('/3'));
     await client.send(get('/4'));
     expect(connection.heldBytes).toBe(3 * REQUEST_BYTES);
   });
 
   test('while a body waits for the answer before its request', async () => {
-    const { client, connection } = await connected();
-    await client.send(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
+    const { client, connection } = await connected(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
     await client.send('x'.repeat(600));
     expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000);
   });
 });
 
 describe('a client that keeps sending after the last answer', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-  });
+  beforeEach(() => void fakeClock('setTimeout', 'clearTimeout'));
 
   test('has a second once it has read it', async () => {
     const { client, connection } = await connected();
@@ -124,8 +120,7 @@ describe('a client that keeps sending after the last answer', () => {
     ['plain HTTP', {}],
     ['TLS', { encrypted: true }],
   ])('over %s, may send 16 MiB more, which are dropped', async (_, fields) => {
-    const { service, client, connection } = await connected(fields);
-    await client.send(get('/', 'Connection: close\r\n'));
+    const { service, client, connection } = await connected(get('/', 'Connection: close\r\n'), fields);
     await service.answer();
     await client.send(get('/').padEnd(16 * MIB));
     expect([service.parsed, connection.socket.readableLength]).toStrictEqual([1, 0]);
@@ -138,8 +133,10 @@ describe('a client that keeps sending after the last answer', () => {
     ['plain HTTP', {}],
     ['TLS', { encrypted: true }],
   ])('over %s, may send a MiB of a body that was not read, and has a second', async (_, fields) => {
-    const { service, client, connection } = await connected(fields);
-    await client.send(post('/', 'Content-Length: 10000000\r\n'));
+    const { service, client, connection } = await connected(
+      post('/', 'Content-Length: 10000000\r\n'),
+      fields,
+    );
     await service.answer();
     await client.send('x'.repeat(MIB));
     expect(client.hasEnded).toBe(false);
