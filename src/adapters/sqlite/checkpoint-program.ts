@@ -2,7 +2,7 @@
 export type Checkpoint = { readonly mode: 'RESTART' | 'TRUNCATE'; readonly verify?: true };
 
 /** The answer when another connection was reading or writing. */
-export const BUSY = 'another program keeps reading the file; stop that program';
+export const BUSY = 'another program keeps reading the file';
 
 /**
  * The program of the thread that makes checkpoints. It answers with nothing or with a problem. It is a text, because a

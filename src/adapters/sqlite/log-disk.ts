@@ -88,16 +88,21 @@ export class LogDisk {
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
     const mib = this.#logMib();
     const problem = await this.#checkpoint({ mode: mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE' });
-    const name = `the write-ahead log ${this.#file}-wal`;
+    const wal = `${this.#file}-wal`;
     if (problem === undefined) {
-      if (this.#warnAtMib > LARGE_LOG_MIB) this.#log.warn(`${name} is small again: ${this.#logMib()} MiB`);
+      if (this.#warnAtMib > LARGE_LOG_MIB)
+        this.#log.warn(`the write-ahead log ${wal} is small again: ${this.#logMib()} MiB`);
       this.#warnAtMib = LARGE_LOG_MIB;
       return;
     }
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem !== BUSY) this.#log.warn(`${name} could not be checkpointed: ${problem}`);
-    else if (mib >= this.#warnAtMib) this.#log.warn(`${name} has grown to ${mib} MiB, because ${problem}`);
-    while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
+    if (problem !== BUSY) this.#log.warn(`the write-ahead log ${wal} could not be checkpointed: ${problem}`);
+    else if (mib >= this.#warnAtMib) {
+      this.#log.warn(
+        `the write-ahead log ${wal} has grown to ${mib} MiB, because ${problem}; stop that program`,
+      );
+      while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
+    }
   }
 
   /**
@@ -130,8 +135,7 @@ export class LogDisk {
     this.#worker ??= new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
     this.#worker.postMessage(checkpoint, []);
     try {
-      const [problem] = (await once(this.#worker, 'message')) as [string | undefined];
-      return problem;
+      return ((await once(this.#worker, 'message')) as [string | undefined])[0];
     } catch (error) {
       this.#worker = undefined;
       return String(error);
@@ -153,7 +157,6 @@ export class LogDisk {
   }
 
   #logMib(): number {
-    const { size = 0 } = statSync(`${this.#file}-wal`, { throwIfNoEntry: false }) ?? {};
-    return Math.round(size / MIB);
+    return Math.round((statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0) / MIB);
   }
 }
