@@ -98,9 +98,7 @@ export class LogDisk {
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
     if (problem !== BUSY) this.#log.warn(`the write-ahead log ${wal} could not be checkpointed: ${problem}`);
     else if (mib >= this.#warnAtMib) {
-      this.#log.warn(
-        `the write-ahead log ${wal} has grown to ${mib} MiB, because ${problem}; stop that program`,
-      );
+      this.#log.warn(`the write-ahead log ${wal} has grown to ${mib} MiB, because ${problem}; stop it`);
       while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
     }
   }

@@ -76,7 +76,7 @@ describe('a log', () => {
 
     const hasGrownTo = (mib: number) =>
       `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
-      'stop that program';
+      'stop it';
     expect(warnings).toStrictEqual([
       hasGrownTo(65),
       hasGrownTo(131),
