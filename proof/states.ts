@@ -47,7 +47,7 @@ export type State = keyof typeof STATES;
 export type Reached = Map<State, { readonly times: number; readonly first: number }>;
 
 /** Notes what the schedule, the scenario or the case with this number has reached. */
-export function note(reached: Reached, states: Iterable<State>, number: number): void {
+export function noteReached(reached: Reached, states: Iterable<State>, number: number): void {
   for (const state of states) {
     const { times, first } = reached.get(state) ?? { times: 0, first: number };
     reached.set(state, { times: times + 1, first });

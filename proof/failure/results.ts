@@ -1,4 +1,4 @@
-import { describeStates, note, type Reached } from '../states.ts';
+import { describeStates, noteReached, type Reached } from '../states.ts';
 import { FAILURE_STATES } from './reached-states.ts';
 import type { Rule, Verdict } from './check-history.ts';
 import type { Figures } from './figures.ts';
@@ -108,7 +108,7 @@ export function tables(results: readonly Result[]): string {
     ]);
   });
   const states: Reached = new Map();
-  for (const [number, { reached }] of results.entries()) note(states, reached, number + 1);
+  for (const [number, { reached }] of results.entries()) noteReached(states, reached, number + 1);
   const notes = results.flatMap(({ scenario, notes: all, leftOut, broken }) => [
     ...all.map((note) => `- ${scenario}: ${note}`),
     ...(leftOut === undefined ? [] : [`- ${scenario}: LEFT OUT, ${leftOut}`]),

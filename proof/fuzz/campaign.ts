@@ -3,7 +3,7 @@ import type { FuzzCase } from './fuzz-case.ts';
 import { judge } from './judge.ts';
 import { makeCase } from './make-case.ts';
 import { type Address, play } from './play.ts';
-import { note, type Reached } from '../states.ts';
+import { noteReached, type Reached } from '../states.ts';
 import { SaneClient } from './sane-client.ts';
 
 /** How many cases are played between two looks at the catalogue. */
@@ -20,13 +20,7 @@ export type Finding = {
   readonly problems: readonly string[];
 };
 
-export type Progress = {
-  requests: number;
-  answers: number;
-  cases: number;
-  pets: number;
-  readonly reached: Reached;
-};
+export type Progress = { requests: number; answers: number; cases: number; pets: number; reached: Reached };
 
 export type CampaignOptions = {
   readonly address: Address;
@@ -60,7 +54,7 @@ export async function campaign(
         const { fuzzCase, requests } = makeCase(seed, number);
         const verdict = judge(fuzzCase, await play(fuzzCase, address, sane));
         catalogue.note(verdict);
-        note(progress.reached, verdict.reached, number);
+        noteReached(progress.reached, verdict.reached, number);
         progress.requests += requests;
         progress.answers += verdict.answers;
         if (verdict.problems.length > 0) findings.push({ number, cases: 1, problems: verdict.problems });

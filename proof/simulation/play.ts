@@ -1,5 +1,5 @@
 import { runSchedule, type Scenario } from './run-schedule.ts';
-import { note, type Reached } from '../states.ts';
+import { noteReached, type Reached } from '../states.ts';
 
 export type Seeds = {
   readonly seeds: Iterable<number>;
@@ -17,7 +17,7 @@ export async function play(scenario: Scenario, { seeds, flaw }: Seeds): Promise<
   const reached: Reached = new Map();
   for (const seed of seeds) {
     const outcome = await runSchedule(scenario, seed, flaw);
-    note(reached, outcome.reached, seed);
+    noteReached(reached, outcome.reached, seed);
     if (outcome.violations.length === 0) continue;
     const replay = `npm run simulate -- --only ${scenario.name} --from ${seed} --seeds 1 --trace`;
     const withFlaw = flaw === undefined ? '' : ` --flaw ${flaw}`;

@@ -58,15 +58,6 @@ it.each([
   expect(await play(await filled(), line.split(' '))).toMatchObject({ code: 0, faults: [] });
 });
 
-it('copy ends with every pet and key in the target, as they are in the source', async () => {
-  const storages = await filled();
-  await play(storages, ['copy', '--from', 'slow:one', '--to', 'slow:two']);
-  const { archive, keys } = await storages.store('slow:two');
-  expect(await archive.read(0n, 2000)).toStrictEqual(PETS);
-  expect(await keys.list()).toStrictEqual([KEY, ENDED]);
-  expect(storages.faults).toStrictEqual([]);
-});
-
 it.each([
   ['create', '--label', 'till'],
   ['rotate', KEY.id],

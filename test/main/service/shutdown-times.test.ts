@@ -39,6 +39,7 @@ it('accepts for SHUTDOWN_DELAY, cuts off after SHUTDOWN_TIMEOUT more, and ends a
   await cutOff();
 
   expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+  expect(service.log.at(-1)).toMatchObject({ level: 60 });
   const lines = service.log.map(({ msg, time, cutOff: count }) => [msg, time, count]);
   expect(lines.filter(([msg]) => /shut|stopped/.test(String(msg)))).toStrictEqual([
     ['shutting down', 0, undefined],
