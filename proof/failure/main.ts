@@ -154,14 +154,14 @@ async function main(): Promise<void> {
     closing: `${passed} passed, ${failed} failed, ${leftOut} left out. ${summary()}.`,
   });
   console.log(`\n${text}`);
-  if (form === 'full' && values.only === '' && part === 'both')
-    await writeFile(join(ROOT, 'proof/failure/results.md'), text);
+  const isFull = form === 'full' && values.only === '' && part === 'both';
+  if (isFull) await writeFile(join(ROOT, 'proof/failure/results.md'), text);
   if (values.report !== undefined) {
     const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: leftOut };
     await writeFile(values.report, JSON.stringify({ success: failed === 0, ...counts }));
   }
-  // A run without a passed scenario proves nothing.
-  if (failed > 0 || passed === 0) {
+  // A run without a passed scenario proves nothing, nor does one that never reached a state.
+  if (failed > 0 || passed === 0 || (isFull && text.includes('NEVER'))) {
     process.exitCode = 1;
     console.log(`the histories of the clients: ${histories}`);
   } else {

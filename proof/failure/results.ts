@@ -1,3 +1,5 @@
+import { describeStates, noteReached, type Reached } from '../states.ts';
+import { FAILURE_STATES } from './reached-states.ts';
 import type { Rule, Verdict } from './check-history.ts';
 import type { Figures } from './figures.ts';
 import type { Result } from './scenario.ts';
@@ -105,12 +107,16 @@ export function tables(results: readonly Result[]): string {
         .join(''),
     ]);
   });
+  const states: Reached = new Map();
+  for (const [number, { reached }] of results.entries()) noteReached(states, reached, number + 1);
   const notes = results.flatMap(({ scenario, notes: all, leftOut, broken }) => [
     ...all.map((note) => `- ${scenario}: ${note}`),
     ...(leftOut === undefined ? [] : [`- ${scenario}: LEFT OUT, ${leftOut}`]),
     ...broken.map((what) => `- ${scenario}: FAILED, ${what}`),
   ]);
   return [
+    '## Rare states, and how many scenarios reached them',
+    `\`\`\`\n${describeStates(FAILURE_STATES, states)}\n\`\`\``,
     '## Counts, summed over the repetitions',
     table(rows(COUNTS)),
     '## Times, the worst of the repetitions',

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { checkHistory, type Verdict } from './check-history.ts';
 import { type Figures, figures } from './figures.ts';
 import { type History, writeHistory } from './history.ts';
+import type { State } from '../states.ts';
+import { reachedBy } from './reached-states.ts';
 import { replay } from './replay.ts';
 import { type Bar, type Form, Stage } from './stage.ts';
 import type { Places } from './stored-pet.ts';
@@ -23,6 +25,7 @@ export type Result = {
   readonly verdict: Verdict | undefined;
   readonly bars: readonly Bar[];
   readonly notes: readonly string[];
+  readonly reached: ReadonlySet<State>;
   /** Why it could not be played here. */
   readonly leftOut: string | undefined;
   /** Why the scenario failed. Empty when it passed. */
@@ -65,9 +68,11 @@ export async function perform<Store>(
         for (const { url } of running) history.calls.push(...(await walk(url)));
       };
       await look();
+      for (const state of reachedBy(history, { name })) stage.reached.add(state);
       const [service] = running;
       if (service !== undefined) {
-        const failures = await replay(service.url, history);
+        const failures = await replay(service, load);
+        if (load.keys.length > 0) stage.reached.add('replay-over-rotation');
         if (failures.length > 0)
           stage.broken.push(`wrong replays: ${failures.length}, such as ${failures[0]}`);
         await look();
@@ -87,9 +92,9 @@ export async function perform<Store>(
     const file = `${name.replaceAll(/\W+/g, '-')}-${how.seed}-${Date.now()}.ndjson`;
     await writeHistory(join(how.histories, file), kept.history);
   }
-  const { bars, notes, leftOut } = stage;
+  const { bars, notes, leftOut, reached } = stage;
   const broken = [...new Set(stage.broken)];
-  return { scenario: name, figures: seen, verdict, bars, notes, leftOut, broken };
+  return { scenario: name, figures: seen, verdict, bars, notes, reached, leftOut, broken };
 }
 
 async function record(history: History, look: () => Promise<Places>): Promise<void> {

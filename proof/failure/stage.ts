@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { Load, type LoadOptions } from './load.ts';
+import type { State } from '../states.ts';
+import { drainedABatch } from './reached-states.ts';
 import { type Env, ServiceProcess, type ServiceOptions } from './service-process.ts';
 import { revocations, turnOverKeys } from './turn-over-keys.ts';
 import { until } from './until.ts';
@@ -31,6 +33,7 @@ export class Stage implements AsyncDisposable {
   readonly broken: string[] = [];
   /** Further facts for the reader of the results. */
   readonly notes: string[] = [];
+  readonly reached = new Set<State>();
   /** Why the scenario cannot be played on this machine. */
   leftOut: string | undefined;
   readonly owned = new AsyncDisposableStack();
@@ -102,7 +105,10 @@ export class Stage implements AsyncDisposable {
 
   /** Sends SIGTERM, and waits for the end of the service. */
   async terminate(service: ServiceProcess): Promise<void> {
+    const beganMs = performance.now();
     const { code } = await service.terminate();
+    const isDrained = this.loads.some(({ history }) => drainedABatch(history, service.url, beganMs));
+    if (isDrained) this.reached.add('drain-with-batch');
     this.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
   }
 

@@ -3,6 +3,7 @@ import type { FuzzCase } from './fuzz-case.ts';
 import { judge } from './judge.ts';
 import { makeCase } from './make-case.ts';
 import { type Address, play } from './play.ts';
+import { noteReached, type Reached } from '../states.ts';
 import { SaneClient } from './sane-client.ts';
 
 /** How many cases are played between two looks at the catalogue. */
@@ -19,7 +20,7 @@ export type Finding = {
   readonly problems: readonly string[];
 };
 
-export type Progress = { requests: number; answers: number; cases: number; pets: number };
+export type Progress = { requests: number; answers: number; cases: number; pets: number; reached: Reached };
 
 export type CampaignOptions = {
   readonly address: Address;
@@ -29,7 +30,7 @@ export type CampaignOptions = {
   /** When to stop. Looked at between two rounds. */
   readonly isOver: (progress: Progress) => boolean;
   /** Called after each round, when the clients have left. */
-  readonly afterRound?: (progress: Progress) => Promise<void>;
+  readonly afterRound?: (progress: Progress) => void;
   /** At most this many cases a round. */
   readonly casesARound?: number;
 };
@@ -41,7 +42,7 @@ export async function campaign(
   const { address, seed, first = 0, isOver, afterRound, casesARound = CASES_A_ROUND } = options;
   using sane = new SaneClient(address);
   const catalogue = await Catalogue.begin(sane);
-  const progress: Progress = { requests: 0, answers: 0, cases: 0, pets: 0 };
+  const progress: Progress = { requests: 0, answers: 0, cases: 0, pets: 0, reached: new Map() };
   const findings: Finding[] = [];
   while (findings.length === 0 && !isOver(progress)) {
     const begin = first + progress.cases;
@@ -53,6 +54,7 @@ export async function campaign(
         const { fuzzCase, requests } = makeCase(seed, number);
         const verdict = judge(fuzzCase, await play(fuzzCase, address, sane));
         catalogue.note(verdict);
+        noteReached(progress.reached, verdict.reached, number);
         progress.requests += requests;
         progress.answers += verdict.answers;
         if (verdict.problems.length > 0) findings.push({ number, cases: 1, problems: verdict.problems });
@@ -63,7 +65,7 @@ export async function campaign(
     if (problems.length > 0) findings.push({ number: begin, cases: casesARound, problems });
     progress.cases += casesARound;
     progress.pets = catalogue.size;
-    await afterRound?.(progress);
+    afterRound?.(progress);
   }
   return { ...progress, findings };
 }

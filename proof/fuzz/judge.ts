@@ -5,6 +5,7 @@ import { cursorId, expectedAnswer, type StoredPet } from './expected-answer.ts';
 import { bytesOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
 import { FUZZ_KEY, FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
 import type { Seen } from './fuzz-client.ts';
+import type { State } from '../states.ts';
 import type { WantedPet } from './read-pet.ts';
 import { type ReadRequest, readRequests, type ReadStream } from './read-requests.ts';
 import { parsePets } from './sane-client.ts';
@@ -17,7 +18,30 @@ export type Verdict = {
   /** The pets that were answered 201. */
   readonly acknowledged: readonly StoredPet[];
   readonly answers: number;
+  /** The rare states that the case has reached. */
+  readonly reached: ReadonlySet<State>;
 };
+
+/** The states of which a status tells. */
+const TOLD: ReadonlyMap<number, State> = new Map([
+  [100, 'told-to-continue'],
+  [201, 'pet-added'],
+  [401, 'no-key'],
+  [408, 'too-late'],
+  [413, 'too-large'],
+  [414, 'too-large'],
+  [422, 'key-reused'],
+  [431, 'too-large'],
+]);
+
+/** The states that a full run must reach. */
+export const FUZZ_STATES: readonly State[] = [
+  ...new Set(TOLD.values()),
+  'replay',
+  'no-http',
+  'answered-in-order',
+  'ignored-after-close',
+];
 
 /** Compares what every connection received with what was due. */
 export function judge(fuzzCase: FuzzCase, seen: ReadonlyMap<number, Seen>): Verdict {
@@ -26,6 +50,7 @@ export function judge(fuzzCase: FuzzCase, seen: ReadonlyMap<number, Seen>): Verd
     wanted: [] as WantedPet[],
     acknowledged: [] as StoredPet[],
     answers: 0,
+    reached: new Set<State>(),
   };
   for (const on of connectionsOf(fuzzCase)) {
     const sent = bytesOf(fuzzCase, on);
@@ -36,6 +61,7 @@ export function judge(fuzzCase: FuzzCase, seen: ReadonlyMap<number, Seen>): Verd
     verdict.problems.push(...connection.problems.map((problem) => `connection ${on}: ${problem}`));
     verdict.acknowledged.push(...connection.acknowledged);
     verdict.answers += connection.answers;
+    for (const state of connection.reached) verdict.reached.add(state);
     verdict.wanted.push(...stream.requests.flatMap((request) => expectedAnswer(request, STATE).pet ?? []));
   }
   return verdict;
@@ -63,6 +89,7 @@ class JudgedConnection {
   readonly problems: string[] = [];
   readonly acknowledged: StoredPet[] = [];
   answers = 0;
+  readonly reached = new Set<State>();
   readonly #sent: Buffer;
   readonly #stream: ReadStream;
   readonly #seen: Seen;
@@ -116,6 +143,9 @@ class JudgedConnection {
   #check(answer: Answer, method: string): void {
     const request = this.#stream.requests[this.answers];
     const { status } = answer;
+    const told = TOLD.get(status);
+    if (told !== undefined) this.reached.add(told);
+    if (answer.headers['idempotent-replayed'] === 'true') this.reached.add('replay');
     if (status === 100) {
       // The service says so before it looks at the framing.
       const isExpected =
@@ -144,6 +174,7 @@ class JudgedConnection {
     if (!isLate && !this.#isOwnId(request, String(answer.headers['x-request-id']))) {
       complain(`the answer to ${String(answer.headers['x-request-id'])}`);
     }
+    if (this.answers > 1) this.reached.add('answered-in-order');
     if (request === undefined) this.#checkRefusal(answer, complain);
     else this.#checkAnswer(request, answer, complain);
   }
@@ -164,6 +195,7 @@ class JudgedConnection {
     if ((rest === 'nothing' && !isUnused) || rest === 'ignored') complain('there was no further request');
     if (!REFUSED.includes(status)) complain('the request is not valid HTTP');
     if (!this.#saidClose) complain('the connection stays open');
+    this.reached.add('no-http');
   }
 
   #checkAnswer(request: ReadRequest, answer: Answer, complain: (text: string) => void): void {
@@ -218,6 +250,7 @@ class JudgedConnection {
   /** Whether every request got an answer, or an answer before it said that it is the last. */
   #checkMissing(): void {
     const { requests, rest } = this.#stream;
+    if (this.#saidClose && this.answers < requests.length) this.reached.add('ignored-after-close');
     if (this.#saidClose || this.#seen.end !== 'closed') return;
     const due = requests.length + (rest === 'broken' || rest === 'incomplete' ? 1 : 0);
     // A client that takes too long may lose its connection, and a reset may then destroy the last answer.

@@ -2,17 +2,18 @@ import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { rowsOf, type SampleOf } from '../soak/series.ts';
 import { ROOT } from '../../test/support/process.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { campaign, type Finding, playAlone, type Progress } from './campaign.ts';
 import { makeCase } from './make-case.ts';
+import { FUZZ_STATES } from './judge.ts';
+import { describeStates } from '../states.ts';
 import { minimise } from './minimise.ts';
 import { Target } from './target.ts';
 
 const USAGE = `The fuzzer: changed, split, pipelined and interleaved requests on raw sockets, and checks of every answer.
 
-  npm run fuzz                        10,000 requests with a random seed
+  npm run fuzz                        10,000 requests with a random seed; so many must reach every state
   npm run fuzz -- --requests 1000000
               --minutes 10            stops after this time, if that comes first
               --seed 7                the seed of an earlier run
@@ -36,11 +37,8 @@ const { values } = parseArgs({
   },
 });
 
-/** What a service holds. None of it may grow. */
-const HELD = ['heapBytes', 'externalBytes', 'rssBytes', 'resources', 'descriptors'] as const;
-
-/** The fewest rounds that say whether it does. */
-const MIN_ROUNDS = 30;
+/** A run of so many requests must reach every state. */
+const FULL_RUN = 10_000;
 
 const seed = Number(values.seed);
 const options = `${values.store === 'memory' ? '' : ` --store ${values.store}`}${values.tls ? ' --tls' : ''}`;
@@ -49,7 +47,6 @@ async function main(): Promise<void> {
   await using directory = await temporaryDirectory('fuzz', { inMemory: true });
   const databaseUrl = values.store === 'sqlite' ? `sqlite:${join(directory.path, 'petstore.db')}` : 'memory:';
   await using target = await Target.start(databaseUrl, values.tls);
-  const samples: SampleOf<(typeof HELD)[number]>[] = [];
   const begunMs = performance.now();
   const cases = values.cases === undefined ? undefined : Number(values.cases);
   const isOver = (progress: Progress) =>
@@ -57,21 +54,14 @@ async function main(): Promise<void> {
     progress.requests >= Number(values.requests) ||
     (cases !== undefined && progress.cases >= cases) ||
     performance.now() - begunMs >= Number(values.minutes) * 60_000;
-  const afterRound = async (progress: Progress) => {
-    samples.push({ ...(await target.held()), atMs: performance.now() - begunMs, pets: progress.pets });
+  const afterRound = (progress: Progress) => {
     const seconds = ((performance.now() - begunMs) / 1000).toFixed(0);
     console.log(
       `${seconds} s: ${progress.requests} requests, ${progress.answers} answers, ${progress.pets} pets`,
     );
   };
   console.log(`npm run fuzz -- --seed ${seed} --first ${values.first}${options}`);
-  const {
-    findings,
-    requests,
-    answers,
-    cases: played,
-    pets,
-  } = await campaign({
+  const { findings, requests, answers, ...played } = await campaign({
     address: target.address,
     seed,
     first: Number(values.first),
@@ -81,17 +71,14 @@ async function main(): Promise<void> {
   });
   for (const finding of findings) await report(finding, target);
   for (const line of target.failures) console.log(line);
-  if (samples.length < MIN_ROUNDS) console.log('too short a run to judge what the service holds');
-  const where = databaseUrl === 'memory:' ? 'in memory' : 'in a file';
-  const rows = samples.length < MIN_ROUNDS ? [] : rowsOf(HELD, samples, where);
-  for (const { name, level, growth, atMost, holds } of rows) {
-    console.log(
-      `${holds ? '' : 'NOT FLAT: '}${name}: ${level}, grew by ${growth.toFixed(0)} of ${atMost.toFixed(0)}`,
-    );
-  }
-  const bad = findings.length + target.failures.length + rows.filter(({ holds }) => !holds).length;
-  console.log(`${requests} requests in ${played} cases, ${answers} answers, ${pets} pets: ${bad} findings`);
-  if (bad > 0 || answers === 0) process.exitCode = 1;
+  const states = describeStates(FUZZ_STATES, played.reached);
+  console.log(states);
+  const bad = findings.length + target.failures.length;
+  console.log(
+    `${requests} requests in ${played.cases} cases, ${answers} answers, ${played.pets} pets: ${bad} findings`,
+  );
+  const lacksStates = requests >= FULL_RUN && states.includes('NEVER');
+  if (bad > 0 || answers === 0 || lacksStates) process.exitCode = 1;
 }
 
 /** Prints a finding, and writes the smallest case that shows it. */

@@ -23,7 +23,11 @@ export function makeCase(
     const bytes = texts
       .map((text, index) => (index === changed ? mutate(text, random, marks) : text))
       .join('');
-    return [...split(bytes, random).map((send) => sendStep(on, send, random)), ...closing(on, random)];
+    const sends = split(bytes, random).map((send) => sendStep(on, send, random));
+    const close = closing(random);
+    // An unfinished request meets its time limit.
+    if (close === 'stay') sends.pop();
+    return close === undefined ? sends : [...sends, { on, close }];
   });
   return { fuzzCase: { steps: interleave(queues, random) }, requests };
 }
@@ -32,9 +36,9 @@ function sendStep(on: number, send: string, random: SeededRandom): Step {
   return random.chance(0.15) ? { on, send, sync: true } : { on, send };
 }
 
-function closing(on: number, random: SeededRandom): Step[] {
-  if (random.chance(0.05)) return [{ on, close: 'reset' }];
-  return random.chance(0.004) ? [{ on, close: 'stay' }] : [];
+function closing(random: SeededRandom): 'reset' | 'stay' | undefined {
+  if (random.chance(0.05)) return 'reset';
+  return random.chance(0.004) ? 'stay' : undefined;
 }
 
 /** In one piece, in a few pieces, at every line, or byte by byte around one place. */

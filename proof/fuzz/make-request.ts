@@ -62,11 +62,12 @@ function read(random: SeededRandom, marks: Marks, target: string, given?: string
 }
 
 function create(random: SeededRandom, marks: Marks): string {
-  const mark = marks.next();
+  const isRepeated = random.chance(0.05);
+  const mark = isRepeated ? 'again' : marks.next();
   const fields = [
-    `"name":"${random.pick(NAMES)} ${mark}"`,
-    `"categoryId":${random.pick(IDS)}`,
-    random.chance(0.5) ? `"status":"${random.pick(STATUSES)}"` : '',
+    `"name":"${isRepeated ? '' : random.pick(NAMES)} ${mark}"`,
+    `"categoryId":${isRepeated ? '7' : random.pick(IDS)}`,
+    !isRepeated && random.chance(0.5) ? `"status":"${random.pick(STATUSES)}"` : '',
     random.chance(0.2) ? '"tags":[{"deep":[1.5,null,true]}]' : '',
   ].filter((each) => each !== '');
   const json = Buffer.from(`{${fields.join(random.pick([',', ' ,\n ']))}}`);
@@ -74,7 +75,8 @@ function create(random: SeededRandom, marks: Marks): string {
   const body = encoded(json, coding).toString('latin1');
   const lines = [`Content-Type: ${random.pick(JSON_TYPES)}`];
   if (coding !== '') lines.push(`Content-Encoding: ${coding}`);
-  if (random.chance(0.2)) lines.push(`Idempotency-Key: ${random.pick([mark, `"${mark}"`, 'shared'])}`);
+  if (isRepeated || random.chance(0.2))
+    lines.push(`Idempotency-Key: ${random.pick([mark, `"${mark}"`, 'shared'])}`);
   if (random.chance(0.05)) lines.push('Expect: 100-continue');
   const isChunked = random.chance(0.4);
   lines.push(isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`);

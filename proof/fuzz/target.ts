@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Held, TargetMessage } from './fuzz-target.ts';
+import type { TargetMessage } from './fuzz-target.ts';
 import type { Address } from './play.ts';
 
 /** A service to fuzz, in a process of its own. */
@@ -21,7 +21,7 @@ export class Target implements AsyncDisposable {
 
   static async start(databaseUrl: string, tls: boolean): Promise<Target> {
     const program = join(import.meta.dirname, 'fuzz-target.ts');
-    const child = fork(program, [databaseUrl, tls ? 'tls' : 'plain'], { execArgv: ['--expose-gc'] });
+    const child = fork(program, [databaseUrl, tls ? 'tls' : 'plain']);
     const ended = once(child, 'exit').then(() => {
       throw new Error('the service has ended');
     });
@@ -30,22 +30,6 @@ export class Target implements AsyncDisposable {
     const [message] = (await Promise.race([once(child, 'message'), ended])) as [TargetMessage];
     if (!('port' in message)) throw new Error('the service failed before it listened');
     return new Target(child, { port: message.port, tls });
-  }
-
-  /** Collects garbage in the service, and resolves with what is left. */
-  async held(): Promise<Held> {
-    const answer = Promise.withResolvers<Held>();
-    const receive = (message: TargetMessage) => {
-      if ('held' in message) answer.resolve(message.held);
-    };
-    const fail = () => answer.reject(new Error('the service has ended'));
-    this.#child.on('message', receive).once('exit', fail);
-    this.#child.send('held');
-    try {
-      return await answer.promise;
-    } finally {
-      this.#child.off('message', receive).off('exit', fail);
-    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

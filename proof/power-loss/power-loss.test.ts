@@ -33,7 +33,7 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
       event.type === 'sync' && isForgotten(event.path) ? { type: 'acknowledged', pets: [] } : event,
     );
 
-  it('leaves every acknowledged pet, gives no id again, and is no surprise to the next start', async () => {
+  it('or a kill before any sync leaves every acknowledged pet, gives no id again, and is no surprise to the next start', async () => {
     const { states, refused, wrong } = await enumerated();
     expect(wrong).toStrictEqual([]);
     expect([...refused]).toStrictEqual([]);

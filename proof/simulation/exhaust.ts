@@ -1,7 +1,7 @@
 import { ChosenRandom, type Deviation } from './chosen-random.ts';
 import { type Outcome, runSimulation, type Scenario } from './run-schedule.ts';
 import { Simulation } from './simulation.ts';
-import type { State } from './states.ts';
+import type { State } from '../states.ts';
 
 export type Exhausted = {
   /** How many schedules were played. Without a violation, these are all. */

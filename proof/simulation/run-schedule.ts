@@ -1,6 +1,6 @@
 import { SeededRandom } from '../../test/support/seeded-random.ts';
 import { Simulation } from './simulation.ts';
-import type { State } from './states.ts';
+import type { State } from '../states.ts';
 import { virtualTime } from './virtual-time.ts';
 
 /** A part of the program, with a model of the outside that it talks to. */

@@ -1,6 +1,6 @@
 import { setImmediate as realTurn } from 'node:timers';
 import type { SeededRandom } from '../../test/support/seeded-random.ts';
-import type { State } from './states.ts';
+import type { State } from '../states.ts';
 
 /** More events than any schedule needs. A schedule that reaches this number never ends. */
 const MAX_EVENTS = 50_000;

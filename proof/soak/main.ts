@@ -12,7 +12,7 @@ import { ROOT } from '../../test/support/process.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { MixedLoad } from './mixed-load.ts';
 import { page } from './page.ts';
-import { ALL_SERIES, rowsOf, type Sample } from './series.ts';
+import { rowsOf, type Sample } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
   const { requests, pets, wrong } = clients;
   const where =
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
-  const rows = rowsOf(ALL_SERIES, samples, where);
+  const rows = rowsOf(samples, where);
   const facts = {
     command: 'npm run soak',
     store: `store: ${values.store}`,
@@ -128,18 +128,14 @@ async function sample(
 ): Promise<readonly Sample[]> {
   const begunMs = performance.now();
   const samples: Sample[] = [];
-  for (let lastMs = begunMs; performance.now() - begunMs < lengthMs; ) {
+  while (performance.now() - begunMs < lengthMs) {
     await sleep(Math.max(1_000, lengthMs / SAMPLES));
     const latenciesMs = clients.take();
-    const nowMs = performance.now();
-    const seconds = (nowMs - lastMs) / 1000;
-    lastMs = nowMs;
     samples.push({
-      atMs: nowMs - begunMs,
+      atMs: performance.now() - begunMs,
       ...(await metricsOf(metricsUrl)),
       walBytes: await sizeOf(file, '-wal'),
       databaseBytes: await sizeOf(file, ''),
-      requestsPerSecond: latenciesMs.length / seconds,
       p99Ms: latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? 0,
       pets: clients.pets,
     });

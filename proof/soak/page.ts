@@ -17,7 +17,7 @@ export function page(facts: SoakFacts, rows: readonly Row[]): string {
   const lines = rows.map(({ name, level, growth, atMost, holds }) => {
     const { title, unit, scale, because } = BOUNDS[name];
     const text = (value: number) => (value / scale).toFixed(2);
-    const bound = atMost === Infinity ? 'no bound' : `${text(atMost)} ${unit}`.trim();
+    const bound = `${text(atMost)} ${unit}`.trim();
     return `| ${title} | ${text(level)} ${unit} | ${text(growth)} ${unit} | ${bound} | ${because} | ${holds ? 'yes' : '**no**'} |`;
   });
   return `# Soak

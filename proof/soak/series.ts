@@ -13,8 +13,6 @@ export type Sample = {
   /** 0 where the storage has no such file. */
   readonly walBytes: number;
   readonly databaseBytes: number;
-  /** Since the last sample. */
-  readonly requestsPerSecond: number;
   /** The 99th percentile of the answers since the last sample, as the clients see it. */
   readonly p99Ms: number;
   /** The pets that were added by now. */
@@ -109,13 +107,6 @@ export const BOUNDS = {
     atMost: () => 2 * MIB,
     because: `it grows with the pets; ${BYTES_A_PET_ON_DISK} bytes for each one are subtracted`,
   },
-  requestsPerSecond: {
-    title: 'requests per second',
-    unit: '',
-    scale: 1,
-    atMost: () => Infinity,
-    because: 'only a fall would matter, and p99 shows it',
-  },
   p99Ms: {
     title: 'answers, p99',
     unit: 'ms',
@@ -125,7 +116,7 @@ export const BOUNDS = {
   },
 } as const satisfies Record<SeriesName, Bound>;
 
-export const ALL_SERIES = Object.keys(BOUNDS) as SeriesName[];
+const ALL_SERIES = Object.keys(BOUNDS) as SeriesName[];
 
 export type Row = {
   readonly name: SeriesName;
@@ -140,24 +131,17 @@ export type Row = {
 /** Where a service keeps its pets. */
 export type Place = 'in memory' | 'in a file' | 'elsewhere';
 
-/** Some of the series at one time. */
-export type SampleOf<Name extends SeriesName> = Pick<Sample, Name | 'atMs' | 'pets'>;
-
 /**
  * Decides whether a series grew after the warm-up: its Theil-Sen slope, times the length of that part.
  *
  * @throws {Error} when the run was too short to decide
  */
-export function rowsOf<Name extends SeriesName>(
-  names: readonly Name[],
-  samples: readonly SampleOf<Name>[],
-  pets: Place,
-): readonly Row[] {
+export function rowsOf(samples: readonly Sample[], pets: Place): readonly Row[] {
   const end = samples.at(-1)?.atMs ?? 0;
   const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
   if (warm.length < MIN_SAMPLES) throw new Error(`only ${warm.length} samples after the warm-up`);
   const lengthMs = end - warm[0]!.atMs;
-  return names.map((name) => {
+  return ALL_SERIES.map((name) => {
     const values = pointsOf(name, warm, pets);
     const level = median(warm.map((sample) => sample[name]));
     const growth = slope(values) * lengthMs;
@@ -166,11 +150,7 @@ export function rowsOf<Name extends SeriesName>(
   });
 }
 
-function pointsOf<Name extends SeriesName>(
-  name: Name,
-  samples: readonly SampleOf<Name>[],
-  pets: Place,
-): readonly Point[] {
+function pointsOf(name: SeriesName, samples: readonly Sample[], pets: Place): readonly Point[] {
   const isFile = name === 'databaseBytes' && pets === 'in a file';
   const isMemory = (name === 'heapBytes' || name === 'rssBytes') && pets === 'in memory';
   const aPet = isFile ? BYTES_A_PET_ON_DISK : isMemory ? BYTES_A_PET_IN_MEMORY : 0;

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { onTestFinished, vi } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
+import { STORAGES } from '../../src/main/config/storages.ts';
 import { type Service, start, type StartOptions } from '../../src/main/service/start.ts';
 import { KEY } from './client.ts';
 import { waitFor } from './wait-for.ts';
@@ -21,6 +22,7 @@ export type StartedService = Service & {
 export async function startService(
   env: Readonly<Record<string, string>> = {},
   options: StartOptions = {},
+  storages = STORAGES,
 ): Promise<StartedService> {
   const log: LogLine[] = [];
   const news = new EventEmitter();
@@ -28,7 +30,7 @@ export async function startService(
     log.push(JSON.parse(line) as LogLine);
     news.emit('line');
   };
-  const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
+  const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env }, storages);
   const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
   const service = await start(config, logger, options);
   onTestFinished(async () => {

@@ -302,6 +302,32 @@ describe('a flush that fails', () => {
     expect(attempts).toBe(3);
     expect(await pets.list({ limit: 9 })).toHaveLength(1);
   });
+
+  it('hides pets, is logged and is recovered from a second time like the first', async () => {
+    const warnings: string[] = [];
+    const { disk, pets } = await openedOnHeldDisk({ log: { warn: (line) => void warnings.push(line) } });
+    for (const round of [1, 2]) {
+      const recovery = Promise.withResolvers<void>();
+      disk.recover = () => recovery.promise;
+      const refused = pets.insert(rex).catch(String);
+      await turns();
+      expect(await pets.list({ limit: 9 })).toHaveLength(2 * round - 2);
+      disk.flushes.at(-1)?.reject(new Error('EIO'));
+      expect(await refused).toContain('EIO');
+      recovery.resolve();
+      await turns();
+
+      const next = pets.insert(rex);
+      await turns();
+      disk.flushes.at(-1)?.resolve();
+      expect(await next).toMatchObject({ id: BigInt(2 * round) });
+      expect(await pets.list({ limit: 9 })).toHaveLength(2 * round);
+      expect(warnings.splice(0)).toStrictEqual([
+        'a flush has failed: writes are refused until a checkpoint succeeds: Error: EIO',
+        'a checkpoint has succeeded: writes resume',
+      ]);
+    }
+  });
 });
 
 describe('a flush that hangs', () => {

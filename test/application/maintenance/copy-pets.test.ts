@@ -159,26 +159,6 @@ it('CopyPets leaves out a pet that took the greatest id before the start and is 
   expect(await target.lastId()).toBe(LAST + 3n);
 });
 
-// By then, the reader has passed the first gap but not the last one.
-it.each([
-  { where: 'behind the reader', id: 4n, copied: false },
-  { where: 'ahead of it', id: LAST - 1n, copied: true },
-])('CopyPets tolerates a pet that a service stores late, $where', async ({ id, copied }) => {
-  const source = await storeWith(SOME);
-  const target = new InMemoryPetRepository();
-  const pet = anArchivedPet({ id });
-  const late = watched(target, { after: () => source.write([pet]) });
-
-  const expected = copied ? inOrderOfId([...SOME, pet]) : SOME;
-  expect(await copy(source, late)).toStrictEqual(result(expected.length));
-  expect(await everything(target)).toStrictEqual(expected);
-
-  // A further copy brings the rest.
-  const all = inOrderOfId([...SOME, pet]);
-  expect(await copy(source, target)).toStrictEqual(result(2501, expected.length));
-  expect(await everything(target)).toStrictEqual(all);
-});
-
 const REMOVED = 'the source should have 2500 pets, but it has 2499: did something remove pets?';
 const ADDED = 'the target should have 2500 pets, but it has 2501: does another program write pets there?';
 

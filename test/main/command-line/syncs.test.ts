@@ -1,3 +1,4 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
@@ -47,6 +48,16 @@ describe('what has been acknowledged is on the disk', () => {
     expectSyncedBefore(all.slice(0, started), 'data/petstore.db', /-shm$/);
     const pet = ['pwrite64 data/petstore.db-wal', 'fsync data/petstore.db-wal', 'answer 201'];
     expect(all.slice(started)).toStrictEqual([...pet, ...pet, ...pet]);
+  });
+
+  it('a start after one that was killed before it had synced the name of its empty file', async () => {
+    const directory = await testDirectory();
+    await mkdir(join(directory, 'data'));
+    await writeFile(join(directory, 'data/petstore.db'), '');
+    const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
+    const { program, calls } = await traced([], { cwd: directory, env });
+    await program.url();
+    expect(calls(directory)[0]).toBe('fsync data');
   });
 
   it.each(['pets.ndjson', 'pets.ndjson.zst'])('an export: %s', async (name) => {

@@ -69,19 +69,6 @@ describe('while it drains', () => {
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.find(({ msg }) => msg === 'stopped')).toMatchObject({ cutOff: 1 });
   });
-
-  it('ends the process when something keeps it alive', async () => {
-    const service = runService({
-      API_KEYS: KEY,
-      SHUTDOWN_TIMEOUT: '0s',
-      NODE_OPTIONS: onSigusr2('setInterval(() => {}, 1000)'),
-    });
-    await service.url();
-    service.signal('SIGUSR2');
-    service.signal('SIGTERM');
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.log.at(-1)).toMatchObject({ level: 60, msg: 'still not stopped, giving up' });
-  });
 });
 
 it.each([

@@ -18,6 +18,7 @@ const P = 'RSPrimary';
 const S = 'RSSecondary';
 const NONE = 'Unknown';
 const LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
+const BACK = 'MongoDB has a primary again: a';
 const unavailable = (message: string) => expect.objectContaining({ name: 'StorageUnavailable', message });
 const NO_PRIMARY = unavailable('MongoDB has no primary');
 
@@ -154,6 +155,33 @@ it('limits calls in the same way while a primary shows no majority, unless it pr
     { ms: 2_000, reason: late(2_000) },
   ]);
   expect(night.warnings).toStrictEqual([]);
+});
+
+it('limits, logs and dates an outage after a recovery like the first one, and a slow call between as ever', async () => {
+  const night = new Night();
+  const calls: Promise<unknown>[] = [];
+  const call = (read?: () => Promise<string>) => void calls.push(night.call(20_000, read));
+  const afterLossMs: number[] = [];
+  const lose = () => {
+    const beganMs = performance.now();
+    night.sees(NONE, S, S);
+    afterLossMs.push(night.reads.watch.lostMs! - beganMs);
+  };
+  const outage = (ms: number) => ({
+    [ms]: lose,
+    [ms + 1]: () => call(),
+    [ms + 10_000]: () => night.sees(NONE, NONE, S),
+    [ms + 25_000]: () => call(),
+    [ms + 26_000]: () => night.sees(P, S, S),
+    [ms + 86_000]: () => call(() => new Promise(() => {})),
+  });
+  await night.play({ ...outage(0), ...outage(200_000) });
+
+  const slow = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
+  const each = [{ ms: 19_999, reason: NO_PRIMARY }, { ms: 500, reason: NO_PRIMARY }, slow];
+  expect(await Promise.all(calls)).toStrictEqual([...each, ...each]);
+  expect(afterLossMs).toStrictEqual([0, 0]);
+  expect(night.warnings).toStrictEqual([LOST, BACK, LOST, BACK]);
 });
 
 it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly string[]]>([

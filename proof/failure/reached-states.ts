@@ -1,0 +1,52 @@
+import type { State } from '../states.ts';
+import { type Create, type History, wishesOf } from './history.ts';
+import type { Scenario } from './scenario.ts';
+
+/** The states that a full run must reach. */
+export const FAILURE_STATES: readonly State[] = [
+  'replay',
+  'replay-over-rotation',
+  'unavailable-stored',
+  'unavailable-not-stored',
+  'lost-answer-stored',
+  'lost-answer-not-stored',
+  'drain-with-batch',
+  'read-over-election',
+  'key-refused-after-end',
+];
+
+/** A read that takes longer has waited for something. */
+const WAITED_MS = 500;
+
+/** The states that a history with a survey has reached, before requests are repeated. */
+export function reachedBy({ calls, fault }: History, { name }: Pick<Scenario<never>, 'name'>): Set<State> {
+  const reached = new Set<State>();
+  const stored = new Set(calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf));
+  for (const { attempts, outcome } of wishesOf({ calls } as History)) {
+    const isStored = stored.has(attempts[0]!.content) ? 'stored' : 'not-stored';
+    if (attempts.some(({ replayed }) => replayed === true)) reached.add('replay');
+    if (outcome !== 'unknown') continue;
+    if (attempts.every(({ status }) => status === 503)) reached.add(`unavailable-${isStored}`);
+    if (attempts.every(({ status }) => status === undefined)) reached.add(`lost-answer-${isStored}`);
+  }
+  for (const call of calls) {
+    if (!('status' in call)) continue;
+    if (call.status === 401) reached.add('key-refused-after-end');
+    const hasWaited = call.type !== 'create' && call.ended - call.begun > WAITED_MS;
+    const metFault = fault !== undefined && call.begun > fault.from && call.begun < fault.to;
+    if (name.startsWith('MongoDB') && call.status === 200 && hasWaited && metFault)
+      reached.add('read-over-election');
+  }
+  return reached;
+}
+
+/** Whether the service at this URL stored a pet for a request that it had when its drain began. */
+export function drainedABatch(history: History, url: string, beganMs: number): boolean {
+  const isDrained = (call: Create) => call.begun < beganMs && call.ended > beganMs && call.status === 201;
+  return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
+}
+
+/** A pet without its id. */
+function contentOf(json: string): string {
+  return json.slice(json.indexOf(',') + 1);
+}

@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { ArchiveSource } from '../../../src/application/maintenance/archive-source.ts';
+import { CheckStorage } from '../../../src/application/maintenance/check-storage.ts';
+import { CopyPets } from '../../../src/application/maintenance/copy-pets.ts';
+import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
+import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
+import { anArchivedPet, archivedPets, archiveWith, sha256, storeWith } from '../../support/archived-pets.ts';
+import { numbers } from '../../support/numbers.ts';
+
+/** Two full pages, without the id 4. */
+const PETS = archivedPets(2_000).map((pet) => anArchivedPet({ id: pet.id }));
+const LAST = PETS.at(-1)!.id;
+
+const ignore = () => {};
+
+/** An archive to which a service adds a pet just before the call with this number. */
+async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
+  const store = await storeWith(PETS);
+  let calls = 0;
+  const arrive = async () => {
+    if (calls++ === before) await store.write([pet]);
+  };
+  return archiveWith(store, {
+    read: (...range) => arrive().then(() => store.read(...range)),
+    greatestId: () => arrive().then(() => store.greatestId()),
+    lastId: () => arrive().then(() => store.lastId()),
+    count: (upTo) => arrive().then(() => store.count(upTo)),
+  });
+}
+
+/** Before each call of a run, and once after the last. */
+const MOMENTS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
+
+it.each(MOMENTS)('no run stumbles over the pet %i that arrives before its read %i', async (id, before) => {
+  const pet = anArchivedPet({ id });
+  const isOld = (one: ArchivedPet) => one.id !== id;
+
+  const batches = await Array.fromAsync(new ExportPets(await arriving(pet, before)).execute(ignore));
+  expect(batches.flat().filter(isOld)).toStrictEqual(PETS);
+
+  const checked = {
+    archive: await arriving(pet, before),
+    keys: { list: async () => [] },
+    inspector: { async *findings() {} },
+  };
+  expect(await Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(ignore))).toStrictEqual(
+    [],
+  );
+
+  const store = new InMemoryPetRepository();
+  const target = archiveWith(store, {
+    async write(pets) {
+      expect(await store.lastId()).toBeGreaterThanOrEqual(pets.at(-1)!.id);
+      await store.write(pets);
+    },
+  });
+  const source = await arriving(pet, before);
+  await new CopyPets(new ArchiveSource(source), target).execute(ignore);
+  const copied = await target.read(0n, 3_000);
+  expect(copied.filter(isOld)).toStrictEqual(PETS);
+  const again = () => new CopyPets(new ArchiveSource(source), target).execute(ignore);
+  expect(await again()).toMatchObject({ alreadyThere: copied.length });
+  // A further copy brings the rest.
+  await again();
+  expect(await store.read(0n, 3_000)).toStrictEqual(await source.read(0n, 3_000));
+});

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { aKey, at } from '../../support/api-keys.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { ask } from '../../support/client.ts';
+import { Command, FAILED } from '../../support/command.ts';
+import { startService } from '../../support/service.ts';
+import { SlowStorages } from '../../support/slow-storages.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+const KEY = aKey(1);
+const ENDED = aKey(2, { expiresAt: at(9), revokedAt: at(8), lastUsedAt: at(7) });
+const PETS = Array.from({ length: 1200 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) }));
+
+/** Storages of which `slow:one` has pets and keys. */
+async function filled(): Promise<SlowStorages> {
+  const storages = new SlowStorages();
+  const { archive, keys } = await storages.store('slow:one');
+  await archive.write(PETS);
+  for (const key of [KEY, ENDED]) await keys.insert(key);
+  return storages;
+}
+
+/** Runs a command, and lists what it leaves undone when it answers and when it has ended. */
+async function play(storages: SlowStorages, args: readonly string[], error?: Error) {
+  let printed = '';
+  const stdout = {
+    write(text: string, callback?: (error?: Error) => void) {
+      printed += text;
+      storages.expectNoChange('answer');
+      setImmediate(() => callback?.(error));
+    },
+  };
+  const stderr = { write: () => storages.expectNoChange('answer') };
+  const others = { stdout, stderr, storages: [storages.kind] };
+  const { ended } = new Command(args, { DATABASE_URL: 'slow:one' }, others);
+  const code = await ended;
+  storages.expectNoChange('end');
+  return { printed, code, faults: storages.faults };
+}
+
+it.each([
+  'copy --from slow:one --to slow:two',
+  'export',
+  'import examples/pets.ndjson --to slow:two',
+  'check',
+  'skip-ids',
+  'migrate',
+  'backup FILE',
+  'restore FILE',
+  'keys create --label till',
+  'keys list',
+  `keys show ${KEY.id}`,
+  `keys revoke ${KEY.id}`,
+  `keys rotate ${KEY.id}`,
+])('%s answers after its changes, and closes the storage after its last call', async (line) => {
+  expect(await play(await filled(), line.split(' '))).toMatchObject({ code: 0, faults: [] });
+});
+
+it.each([
+  ['create', '--label', 'till'],
+  ['rotate', KEY.id],
+])('keys %s has revoked the new key and removed its file when it fails to hand it over', async (...words) => {
+  const storages = await filled();
+  const file = join(await testDirectory(), 'key');
+  for (const output of [[], ['--output', file]]) {
+    const { code, faults } = await play(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
+    expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
+      code: FAILED,
+      faults: [],
+      isThere: false,
+    });
+  }
+  const { keys } = await storages.store('slow:one');
+  const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
+  expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
+  expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
+});
+
+it('a service answers after its changes, and has recorded the last use of a key when it has stopped', async () => {
+  const storages = await filled();
+  const { printed } = await play(storages, ['keys', 'create', '--label', 'till', '--json']);
+  const { id, key } = JSON.parse(printed) as { id: string; key: string };
+  const env = { DATABASE_URL: 'slow:one', API_KEYS: '' };
+  const { url, stop } = await startService(env, {}, [storages.kind]);
+  expect(await ask(`${url}/v1/pets`, { key, body: '{"name":"Rex","categoryId":7}' })).toMatchObject({
+    status: 201,
+  });
+  storages.expectNoChange('answer');
+  await stop();
+  storages.expectNoChange('end');
+  expect(storages.faults).toStrictEqual([]);
+  expect(await (await storages.store('slow:one')).keys.findById(id)).toMatchObject({
+    lastUsedAt: expect.any(Date),
+  });
+});
