@@ -23,8 +23,9 @@ async function sync(path: string): Promise<void> {
  * returns where a directory such as /proc answers ENOENT.
  */
 export async function createDirectory(path: string): Promise<void> {
-  if (existsSync(path)) return;
   const parent = dirname(path);
+  // A start that was killed may have left it without its sync. The parent may be one that cannot be synced or read.
+  if (existsSync(path)) return sync(parent).catch(() => {});
   if (parent !== path) await createDirectory(parent);
   try {
     await mkdir(path, DIRECTORY_MODE);
