@@ -5,7 +5,7 @@ import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
-import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import {
@@ -119,7 +119,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     await archive.write([anArchivedPet({ id: 3n, idempotency })]);
 
     const writing = archive.write([anArchivedPet({ id: 4n, idempotency })]);
-    await expect(writing).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 4n });
+    await expect(writing).rejects.toStrictEqual(new IdempotencyKeyTaken(4n));
     expect(await fences()).toStrictEqual([fence(2, 4n), fence(4, 4n)]);
   });
 
