@@ -64,7 +64,7 @@ export default defineConfig({
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true, poll: { timeout: 120_000 } },
     // They end what hangs, on the slowest machine. No test has a limit of its own.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
   },
 });

@@ -10,9 +10,6 @@ import { ROOT } from '../support/process.ts';
 const MAX_LAYERS_MB = 40;
 const KEY = 'a-key-of-the-tests';
 
-/** A build installs packages, perhaps on a machine that does much else. */
-const BUILD_TIMEOUT_MS = 900_000;
-
 /** As an operator would restrict it. */
 const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 
@@ -37,7 +34,7 @@ describe.skipIf(problem !== undefined)(
       await dockerBuild('--network', 'host', '--tag', image, ...args, ROOT);
       volume = await docker('volume', 'create');
       removeLater('volume', 'rm', '--force', volume);
-    }, BUILD_TIMEOUT_MS);
+    });
 
     const data = () => ['--volume', `${volume}:/petstore/data`];
 
