@@ -130,8 +130,7 @@ async function expectOutageLines(stage: Stage): Promise<void> {
 
 /** The deadline of a request. */
 const FIRST_REFUSAL_MS = 20_000;
-/** A second, as documented, and another for a machine that also runs other tests. */
-const LATER_REFUSAL_MS = 2_000;
+const LATER_REFUSAL_MS = 1_000;
 
 /** Kills a majority of the members, and starts them again under load, when requests were refused for some seconds. */
 async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
@@ -157,6 +156,7 @@ async function loseMajority(stage: Stage, store: MongoStore, victims: readonly M
 
 const killTwo: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of two members of three, restarted later',
+  alone: true,
   onlyInFull: true,
   async play(stage, store) {
     const [secondary] = await store.set.secondaries();
@@ -170,6 +170,7 @@ const killTwo: Scenario<MongoStore> = {
 
 const killAll: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of all members, restarted later',
+  alone: true,
   play: (stage, store) => loseMajority(stage, store, store.set.members),
 };
 
