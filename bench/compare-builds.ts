@@ -1,6 +1,7 @@
 /**
- * The CPU time that two builds of the service take for a request. Rounds alternate between the builds. Each round
- * starts a new process, because two processes of one build differ by some percent.
+ * The CPU time that two builds of the service take for a request. Each round starts a new process of each build, because
+ * two processes of one build differ by some percent. Slices of a fifth of a second alternate between them: the speed of
+ * a core that others share changes within seconds.
  *
  *   node bench/compare-builds.ts BEFORE [AFTER] [--url URL] [--rounds 9] [--only list-20] [--set METRICS_PORT=0]...
  *
@@ -25,7 +26,8 @@ import { summary } from './support/statistics.ts';
 
 const CONNECTIONS = 16;
 const WARM_UP_MS = 1_500;
-const ROUND_MS = 1_500;
+const SLICE_MS = 200;
+const SLICES = 8;
 
 type Row = Workload & { readonly connections: number };
 
@@ -34,32 +36,47 @@ function databaseUrl(url: string, name: string, directory: string): string {
   return isMongodb ? `${url}bench_${name}_${process.pid}` : url;
 }
 
-/** Microseconds of CPU time for one request. */
-async function measure({ port, pid }: RunningService, row: Row, ms: number): Promise<number> {
+type Build = 'before' | 'after';
+
+/** How many requests a service has answered, and its CPU time for them in microseconds. */
+type Cost = { requests: number; cpuUs: number };
+
+async function measure({ port, pid }: RunningService, row: Row, ms: number): Promise<Cost> {
   const requests = row.requests('cursor').map((text) => Buffer.from(text));
-  const before = cpuUsOf(pid);
+  const begunUs = cpuUsOf(pid);
   // MongoDB shares the core of the load.
   const load = await closedLoop({ ...row, port, requests, ms, sleepless: !isMongodb });
-  return (cpuUsOf(pid) - before) / load.requests;
+  return { requests: load.requests, cpuUs: cpuUsOf(pid) - begunUs };
 }
 
-/** The cost of each workload in a new process. */
-async function sample(
-  checkout: string,
-  DATABASE_URL: string,
-  more: Readonly<Record<string, string>>,
-): Promise<number[]> {
-  const env = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY, ...more };
-  await using service = await startService(env, { checkout, core: 0 });
-  await once(
-    service.port,
-    FILL.map((text) => Buffer.from(text)),
-    [201],
-  );
-  const costs: number[] = [];
+/** Microseconds of CPU time for one request of each workload, in a new process of each build. */
+async function sample(round: number): Promise<Readonly<Record<Build, number[]>>> {
+  const start = async (build: Build) => {
+    const DATABASE_URL = databaseUrl(values.url, `${build}_${round}`, directory.path);
+    const variables = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY, ...env[build] };
+    const service = await startService(variables, { checkout: checkouts[build], core: 0 });
+    const fill = FILL.map((text) => Buffer.from(text));
+    await once(service.port, fill, [201]);
+    return service;
+  };
+  await using first = await start('before');
+  await using second = await start('after');
+  const services = { before: first, after: second };
+  const costs = { before: [] as number[], after: [] as number[] };
   for (const row of rows) {
-    await measure(service, row, WARM_UP_MS);
-    costs.push(await measure(service, row, ROUND_MS));
+    const sums = { before: { requests: 0, cpuUs: 0 }, after: { requests: 0, cpuUs: 0 } };
+    for (const build of ['before', 'after'] as const) await measure(services[build], row, WARM_UP_MS);
+    for (let slice = 0; slice < SLICES; slice++) {
+      // Each build goes first in every second slice.
+      for (const build of slice % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const)) {
+        const { requests, cpuUs } = await measure(services[build], row, SLICE_MS);
+        sums[build].requests += requests;
+        sums[build].cpuUs += cpuUs;
+      }
+    }
+    for (const build of ['before', 'after'] as const) {
+      costs[build].push(sums[build].cpuUs / sums[build].requests);
+    }
   }
   return costs;
 }
@@ -91,24 +108,15 @@ const rows = [...together, ...alone].filter(({ name }) => name.includes(values.o
 execFileSync('taskset', ['-pc', '1', String(process.pid)]);
 
 await using directory = await temporaryDirectory('bench');
-const samples: { before: number[]; after: number[] }[] = [];
-for (let round = 0; round < Number(values.rounds); round++) {
-  const measured = { before: [] as number[], after: [] as number[] };
-  // Each build goes first in every second round.
-  const order = round % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
-  for (const build of order) {
-    const url = databaseUrl(values.url, `${build}_${round}`, directory.path);
-    measured[build] = await sample(checkouts[build], url, env[build]);
-  }
-  samples.push(measured);
-}
+const samples: Awaited<ReturnType<typeof sample>>[] = [];
+for (let round = 0; round < Number(values.rounds); round++) samples.push(await sample(round));
 
 console.log(
   `CPU time of the service for a request, ${values.url}, ${values.rounds} rounds: median (quartiles)`,
 );
 const spread = (figures: readonly number[], digits: number) => summary(figures, digits, [0.25, 0.75]);
 for (const [index, { name }] of rows.entries()) {
-  const cost = (build: 'before' | 'after') => samples.map((measured) => measured[build][index] ?? NaN);
+  const cost = (build: Build) => samples.map((measured) => measured[build][index] ?? NaN);
   const ratios = samples.map((measured) => (measured.after[index] ?? NaN) / (measured.before[index] ?? NaN));
   const columns = `before ${spread(cost('before'), 1)} us, after ${spread(cost('after'), 1)} us`;
   console.log(`${name.padEnd(24)} ${columns}, after/before ${spread(ratios, 3)}`);

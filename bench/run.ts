@@ -15,6 +15,8 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { contestantsOn, OURS, RAW, SAME_FEATURES } from './harness/contestants.ts';
+import { contestant, FLUSH_JOBS, type FlushResult, measureFlushes } from './harness/measure-flushes.ts';
 import { measureGrowth } from './harness/measure-growth.ts';
 import { measureStart, type StartResult } from './harness/measure-start.ts';
 import { measureStore } from './harness/measure-store.ts';
@@ -74,6 +76,7 @@ async function run(): Promise<Results> {
     console.log(`\n${markdown({ stores: [result], starts: [], growth: [] })}`);
     stores.push(result);
   }
+  const slowDisk = quick || !isWanted('sqlite') ? undefined : await measureSlowDisk();
   const starts: StartResult[] = [];
   for (const store of isWanted('start') ? STORES.slice(0, quick ? 1 : undefined) : []) {
     starts.push(...(await measureStart(store, PLAN.rounds)));
@@ -82,8 +85,29 @@ async function run(): Promise<Results> {
   for (const { name, url } of isWanted('growth') ? STORES : []) {
     growth.push({ store: name, sizes: measureGrowth(url, await sizesOf(name)) });
   }
-  console.log(`\n${markdown({ stores: [], starts, growth })}`);
-  return { stores, starts, growth };
+  console.log(`\n${markdown({ stores: [], slowDisk, starts, growth })}`);
+  return { stores, slowDisk, starts, growth };
+}
+
+/** As flushes take on an ordinary volume of a cloud. */
+const ADDED_FLUSH_MS = 2;
+const SLOW_DISK_PROGRAMS = [OURS, RAW, SAME_FEATURES];
+const SLOW_DISK_JOBS = ['16 readers beside 4 writers', '1 writer', '32 writers'];
+
+async function measureSlowDisk(): Promise<FlushResult | undefined> {
+  try {
+    return await measureFlushes(
+      contestantsOn('sqlite')
+        .filter(({ name }) => SLOW_DISK_PROGRAMS.includes(name))
+        .map(contestant),
+      FLUSH_JOBS.filter(({ name }) => SLOW_DISK_JOBS.includes(name)),
+      { directory: directory.path, addedMs: ADDED_FLUSH_MS, rounds: PLAN.rounds, ms: 2_000 },
+    );
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    console.log('LEFT OUT: SQLite on a slow disk, because there is no C compiler');
+    return undefined;
+  }
 }
 
 function isWanted(part: string): boolean {

@@ -54,23 +54,11 @@ export type Running = {
   cpuUs(): number;
   /** Resident memory in bytes. */
   residentBytes(): number;
-  /** Only with `watchLoop`: measures from now on. */
-  watchLoop(): void;
-  /** Only with `watchLoop`: the 99th percentile of the delay of the event loop since then, in milliseconds. */
-  loopDelayMs(): Promise<number>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
-/**
- * Starts the contestant on the first core. Its standard output goes to /dev/null.
- *
- * @param options.watchLoop loads what measures the event loop, which costs time at the start
- */
-export async function start(
-  contestant: Contestant,
-  url: string,
-  { watchLoop = false }: { readonly watchLoop?: boolean } = {},
-): Promise<Running> {
+/** Starts the contestant on the first core. Its standard output goes to /dev/null. */
+export async function start(contestant: Contestant, url: string): Promise<Running> {
   const port = await freePort();
   const started = performance.now();
   // taskset becomes the program, so its process id and its channel are the program's.
@@ -84,13 +72,12 @@ export async function start(
       LD_PRELOAD: process.env['LD_PRELOAD'],
       FLUSH_MS: process.env['FLUSH_MS'],
       NODE_ENV: 'production',
-      NODE_OPTIONS: watchLoop ? '--import ./bench/harness/watch-loop.ts' : '',
       PORT: String(port),
       DATABASE_URL: url,
       AUTO_MIGRATE: 'true',
       API_KEYS: KEY,
     },
-    stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? (['ipc'] as const) : [])],
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(child, 'exit');
   const ending = afterDeath(['kill', '-KILL', `${child.pid}`]);
@@ -112,13 +99,6 @@ export async function start(
     startMs,
     cpuUs: () => cpuUsOf(pid),
     residentBytes: () => residentBytes(pid),
-    watchLoop: () => void child.send('begin'),
-    async loopDelayMs() {
-      const answer = once(child, 'message');
-      child.send('end');
-      const [ms] = await answer;
-      return Number(ms);
-    },
     stop,
   };
 }

@@ -28,7 +28,7 @@ export async function measureStore(
     try {
       for (let i = 0; i < contestants.length; i++) {
         const contestant = contestants[(i + round) % contestants.length]!;
-        running.push(await start(contestant, databaseUrl(url, contestant, round), { watchLoop: true }));
+        running.push(await start(contestant, databaseUrl(url, contestant, round)));
       }
       const fill = FILL.map((text) => Buffer.from(text));
       // In the same order for each contestant: the n-th pet is the same everywhere.
@@ -81,7 +81,7 @@ function halfOfPeak(samples: readonly Sample[], round: number): number {
 }
 
 async function measureLatency(
-  { port, contestant, cpuUs, watchLoop, loopDelayMs }: Running,
+  { port, contestant, cpuUs }: Running,
   workload: Workload,
   perSecond: number,
   round: number,
@@ -96,11 +96,9 @@ async function measureLatency(
     perSecond,
   };
   await fixedRate({ ...options, ms: warmUpMs });
-  watchLoop();
   const before = cpuUs();
   const load = await fixedRate({ ...options, ms: latencyMs });
-  const sample = sampleOf(contestant.name, HALF_OF_PEAK, round, cpuUs() - before, load);
-  return { ...sample, loopDelayMs: await loopDelayMs() };
+  return sampleOf(contestant.name, HALF_OF_PEAK, round, cpuUs() - before, load);
 }
 
 function sampleOf(contestant: string, workload: string, round: number, cpuUs: number, load: Load): Sample {
@@ -112,6 +110,5 @@ function sampleOf(contestant: string, workload: string, round: number, cpuUs: nu
     perSecond: load.requests / load.seconds,
     p50Ms: percentile(load, 0.5),
     p99Ms: percentile(load, 0.99),
-    p999Ms: percentile(load, 0.999),
   };
 }

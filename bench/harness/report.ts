@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { barChart } from './bar-chart.ts';
 import { barRows } from './bars.ts';
 import { contestantsOn, OURS } from './contestants.ts';
+import type { FlushResult } from './measure-flushes.ts';
 import type { GrowthResult } from './measure-growth.ts';
 import type { StartResult } from './measure-start.ts';
-import { figures, median, ratios, spread, type StoreResult } from './samples.ts';
+import { type Figure, figures, median, ratios, spread, type StoreResult } from './samples.ts';
 
 export type Results = {
   readonly stores: readonly StoreResult[];
+  readonly slowDisk?: FlushResult | undefined;
   readonly starts: readonly StartResult[];
   readonly growth: readonly { readonly store: string; readonly sizes: readonly GrowthResult[] }[];
 };
@@ -25,6 +27,8 @@ export async function writeResults(results: Results, about: string): Promise<voi
 
 Written by \`npm run bench\`. ${about}
 
+The column of a peer is its CPU time a request as a multiple of the service's: above 1, the service costs less.
+
 ${charts.join('\n')}
 
 ${markdown(results)}
@@ -37,10 +41,11 @@ ${notes.trim()}
   }
 }
 
-export function markdown({ stores, starts, growth }: Results): string {
+export function markdown({ stores, slowDisk, starts, growth }: Results): string {
   return [
     ...(stores.length === 0 ? [] : [barsSection(stores)]),
     ...stores.map(storeSection),
+    ...(slowDisk === undefined ? [] : [slowDiskSection(slowDisk)]),
     ...(starts.length === 0 ? [] : [startSection(starts)]),
     ...(growth.length === 0 ? [] : [growthSection(growth)]),
   ].join('\n\n');
@@ -65,62 +70,56 @@ ${table(['', 'raw node:http', 'Fastify, same features'], barRows(stores))}`;
 
 function storeSection(store: StoreResult): string {
   const workloads = [...new Set(store.samples.map(({ workload }) => workload))];
-  const names = contestantsOn(store.name).map(({ name }) => name);
-  const peers = names.filter((name) => name !== OURS);
-  const cpu = workloads.map((workload) => [
-    workload,
-    ...names.map((name) => spread(figures(store, name, workload, 'cpuUs'), 1)),
-  ]);
-  const compared = workloads.map((workload) => [
-    workload,
-    ...peers.map((peer) => {
-      const [theirs, ours] = [peer, OURS].map((name) => figures(store, name, workload, 'cpuUs'));
-      return spread(ratios(theirs!, ours!), 2);
-    }),
-  ]);
-  const latency = workloads.map((workload) => [
-    workload,
-    ...names.map((name) => {
-      const of = (figure: 'perSecond' | 'p50Ms' | 'p99Ms' | 'p999Ms') =>
-        median(figures(store, name, workload, figure));
-      const times = [of('p50Ms'), of('p99Ms'), of('p999Ms')].map((ms) => ms.toFixed(2));
-      return [of('perSecond').toFixed(0), ...times].join(' / ');
-    }),
-  ]);
-  const halfOfPeak = workloads.at(-1)!;
-  const delays = names.map((name) => spread(figures(store, name, halfOfPeak, 'loopDelayMs'), 2));
+  const peers = contestantsOn(store.name).flatMap(({ name }) => (name === OURS ? [] : [name]));
+  const rows = workloads.map((workload) => {
+    const of = (name: string, figure: Figure) => figures(store, name, workload, figure);
+    const [perSecond, p50, p99] = [of(OURS, 'perSecond'), of(OURS, 'p50Ms'), of(OURS, 'p99Ms')].map(median);
+    return [
+      workload,
+      spread(of(OURS, 'cpuUs'), 1),
+      `${perSecond?.toFixed(0)} / ${p50?.toFixed(2)} / ${p99?.toFixed(2)}`,
+      ...peers.map((peer) => spread(ratios(of(peer, 'cpuUs'), of(OURS, 'cpuUs')), 2)),
+    ];
+  });
   return `## ${TITLES[store.name]}, ${store.connections} connections
 
-CPU time a request, in microseconds:
+${table(['workload', 'CPU us', 'requests/s / p50 / p99 ms', ...peers], rows)}`;
+}
 
-${table(['workload', ...names], cpu)}
+function slowDiskSection({ names, jobs, flushMs, of }: FlushResult): string {
+  const rows = jobs.map(({ name: job, readers }) => [
+    job,
+    ...names.map((name) => {
+      const creates = median(of(name, job, 'creates')).toFixed(0);
+      if (readers === 0) return creates;
+      const pages = median(of(name, job, 'reads')).toFixed(0);
+      return `${creates}; ${pages} pages, p99 ${median(of(name, job, 'readP99Ms')).toFixed(1)} ms`;
+    }),
+  ]);
+  return `## SQLite on a slow disk
 
-The CPU time of a peer as a multiple of the service's. Above 1, the service costs less:
+Creates a second, and what readers get beside them. A flush takes ${flushMs.toFixed(2)} ms, so a client alone that waits
+for each of its creates gets at most 1 / flush = ${(1_000 / flushMs).toFixed(0)} a second.
 
-${table(['workload', ...peers], compared)}
-
-Requests a second / p50 / p99 / p99.9 in milliseconds:
-
-${table(['workload', ...names], latency)}
-
-Delay of the event loop at half of peak, p99 in milliseconds:
-
-${table(['', ...names], [['delay', ...delays]])}`;
+${table(['', ...names], rows)}`;
 }
 
 function startSection(starts: readonly StartResult[]): string {
-  const rows = starts.map(({ store, contestant, startMs, residentMib }) => [
+  const names = [...new Set(starts.map(({ contestant }) => contestant))];
+  const stores = [...new Set(starts.map(({ store }) => store))];
+  const rows = stores.map((store) => [
     store,
-    contestant,
-    startMs.toFixed(0),
-    residentMib.toFixed(0),
+    ...names.map((name) => {
+      const one = starts.find((it) => it.store === store && it.contestant === name);
+      return one === undefined ? '' : `${one.startMs.toFixed(0)} / ${one.residentMib.toFixed(0)}`;
+    }),
   ]);
   return `## Start and size
 
-Time from the start of the process to its first answer, in milliseconds, and resident memory when idle, in MiB. The
-database and the compiled sources of the service exist already: a first start has made them.
+From the start of the process to its first answer in milliseconds / resident memory when idle in MiB. The database and
+the compiled sources of the service exist already: a first start has made them.
 
-${table(['storage', 'contestant', 'first answer', 'memory'], rows)}`;
+${table(['storage', ...names], rows)}`;
 }
 
 function growthSection(growth: Results['growth']): string {

@@ -10,9 +10,6 @@ export type Sample = {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly p999Ms: number;
-  /** The 99th percentile of the delay of the event loop, in milliseconds. Only at half of peak. */
-  readonly loopDelayMs?: number;
 };
 
 export type StoreResult = {
@@ -32,7 +29,7 @@ export function figures(
 ): readonly number[] {
   return samples
     .filter((sample) => sample.contestant === contestant && sample.workload === workload)
-    .map((sample) => sample[figure] ?? Number.NaN);
+    .map((sample) => sample[figure]);
 }
 
 /** `a / b`, round by round. */
