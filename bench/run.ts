@@ -5,7 +5,7 @@
  *
  *   npm run bench [-- --quick] [--only memory|sqlite|mongodb|start|growth] [--rounds 5]
  *
- * Without options it writes bench/results.md and its charts, which takes about 50 minutes. With --quick or --only it
+ * Without options it writes bench/results.md and its charts, which takes about 40 minutes. With --quick or --only it
  * prints only; --quick takes a minute or two. Without a mongod, MongoDB is left out.
  *
  * Linux only: it reads /proc and pins processes to cores.
@@ -43,7 +43,7 @@ if (!['', 'memory', 'sqlite', 'mongodb', 'start', 'growth'].includes(only)) {
 
 const PLAN = quick
   ? { rounds: 1, warmUpMs: 200, measureMs: 300, latencyMs: 600 }
-  : { rounds: Number(values.rounds), warmUpMs: 1_500, measureMs: 1_000, latencyMs: 5_000 };
+  : { rounds: Number(values.rounds), warmUpMs: 800, measureMs: 800, latencyMs: 4_000 };
 const QUICK = ['list-20', 'get', 'create', MIXED];
 const workloads = WORKLOADS.filter(({ name }) => !quick || QUICK.includes(name));
 

@@ -27,7 +27,6 @@ export const SAME_FEATURES = 'Fastify, same features';
 const CONTESTANTS: readonly Contestant[] = [
   { name: OURS, program: 'bin/petstore', isCommand: true, paging: 'cursor' },
   { name: RAW, program: 'bench/peers/raw.js', paging: 'after' },
-  { name: 'Fastify, bare', program: 'bench/peers/fastify-bare.js', paging: 'after' },
   { name: SAME_FEATURES, program: 'bench/peers/fastify-features.js', paging: 'cursor' },
   { name: 'Express', program: 'bench/peers/express.js', paging: 'after' },
   { name: 'Koa, bare', program: 'bench/peers/koa-bare.js', paging: 'after', only: 'memory' },
