@@ -47,6 +47,11 @@ const PLAN = quick
 const QUICK = ['list-20', 'get', 'create', MIXED];
 const workloads = WORKLOADS.filter(({ name }) => !quick || QUICK.includes(name));
 
+/** As flushes take on an ordinary volume of a cloud. */
+const ADDED_FLUSH_MS = 2;
+const SLOW_DISK_PROGRAMS = [OURS, RAW, SAME_FEATURES];
+const SLOW_DISK_JOBS = ['16 readers beside 4 writers', '1 writer', '32 writers'];
+
 const THOUSAND = 1_000;
 const MILLION = 1_000_000;
 const MIN_FREE_BYTES = 2 * 2 ** 30;
@@ -88,11 +93,6 @@ async function run(): Promise<Results> {
   console.log(`\n${markdown({ stores: [], slowDisk, starts, growth })}`);
   return { stores, slowDisk, starts, growth };
 }
-
-/** As flushes take on an ordinary volume of a cloud. */
-const ADDED_FLUSH_MS = 2;
-const SLOW_DISK_PROGRAMS = [OURS, RAW, SAME_FEATURES];
-const SLOW_DISK_JOBS = ['16 readers beside 4 writers', '1 writer', '32 writers'];
 
 async function measureSlowDisk(): Promise<FlushResult | undefined> {
   try {
