@@ -1,73 +1,73 @@
 import { execFile } from 'node:child_process';
-import { glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { glob, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-
-const ROOT = join(import.meta.dirname, '..');
-const run = promisify(execFile);
+import { ROOT, run } from './support/process.ts';
+import { temporaryDirectory } from './support/temporary-directory.ts';
 
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
-const ROOMS = ['operations', 'middleware', 'openapi', 'contract', 'server'];
-/** What a file in a folder may import and may not, and the beginning of what the linter then says. */
+/**
+ * Which packages, and which files below the root, a file in a folder may import and may not, and the beginning of what
+ * the linter then says.
+ */
 type Boundary = { folder: string; message: string; refused: string[]; allowed: string[] };
 
 const CONTAINER = ['tsyringe', 'reflect-metadata'];
 /** What the core does not know. */
-const OF_ADAPTERS = ['koa', 'tsyringe', 'node:crypto'];
-const TESTS = 'test/support/mongodb.ts';
+const OF_ADAPTERS = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
+const BEYOND_SRC = ['test/support/mongodb.ts', 'bench/run.ts'];
+const MAIN_AND_BEYOND = ['src/main/main.ts', ...BEYOND_SRC];
 
 /** The same boundary for a folder inside of the folder. */
-function deeper({ folder, message, refused, allowed }: Boundary): Boundary {
-  const oneUp = (specifier: string) => {
-    return specifier.startsWith('.') ? `../${specifier}`.replace('/./', '/') : specifier;
-  };
-  return { folder: `${folder}/deeper`, message, refused: refused.map(oneUp), allowed: allowed.map(oneUp) };
-}
+const deeper = (boundary: Boundary): Boundary => ({ ...boundary, folder: `${boundary.folder}/deeper` });
 
 // A subject and an adapter that do not exist yet are held to the same rules.
 const subjects = ['pets', 'ports', 'later'].map((subject): Boundary => {
+  const folder = `src/application/${subject}`;
+  const core = ['src/application/ports/pet-repository.ts', 'src/application/keys/errors.ts'];
   return {
-    folder: `src/application/${subject}`,
+    folder,
     message: 'The application imports itself and the domain only',
-    refused: [...OF_ADAPTERS, '../../adapters/a.ts', '../../main/a.ts', `../../../${TESTS}`],
-    allowed: ['./own.ts', '../ports/pet-repository.ts', '../keys/errors.ts', '../../domain/pet.ts'],
+    refused: [...OF_ADAPTERS, ...MAIN_AND_BEYOND],
+    allowed: [`${folder}/own.ts`, ...core, 'src/domain/pet.ts'],
   };
 });
+const FOR_ADAPTERS = ['src/adapters/json/a.ts', 'src/domain/a.ts', 'src/application/ports/a.ts', 'koa'];
 const adapters = [...ADAPTERS, 'src/adapters/later'].map((folder): Boundary => {
-  const shared = ['../json/a.ts', '../files/a.ts', '../../domain/a.ts', '../../application/ports/a.ts'];
   return {
     folder,
     message: 'An adapter imports the application, the domain, adapters/json, adapters/files,',
-    refused: ['../other/pets.ts', '../../main/main.ts', `../../../${TESTS}`, ...CONTAINER],
-    allowed: ['koa', 'node:crypto', './own.ts', ...shared],
+    refused: ['src/adapters/other/pets.ts', ...MAIN_AND_BEYOND, ...CONTAINER],
+    allowed: [...FOR_ADAPTERS, 'src/adapters/files/a.ts', 'node:crypto', `${folder}/own.ts`],
   };
 });
 const mainFolder: Boundary = {
   folder: 'src/main',
   message: 'Nothing in src imports from outside src',
-  refused: [`../../${TESTS}`, '../../bench/run.ts'],
-  allowed: ['tsyringe', './config.ts', '../adapters/memory/pets.ts', '../../package.json'],
+  refused: BEYOND_SRC,
+  allowed: ['tsyringe', 'src/main/config.ts', 'src/adapters/memory/pets.ts', 'package.json'],
 };
 
 /** The rooms of the HTTP adapter, each with what it may import of the others. */
-const KNOWN_ROOMS: Record<string, string[]> = {
+const ROOMS: Record<string, string[]> = {
   contract: [],
-  openapi: ['../contract/its.ts'],
-  server: ['../contract/its.ts'],
-  middleware: ['../contract/its.ts'],
-  operations: ['../contract/its.ts', '../middleware/its.ts', '../openapi/its.ts'],
+  openapi: ['contract'],
+  server: ['contract'],
+  middleware: ['contract'],
+  operations: ['contract', 'middleware', 'openapi'],
 };
-const rooms = Object.entries(KNOWN_ROOMS).map(([room, known]): Boundary => {
-  const others = ROOMS.filter((other) => other !== room).map((other) => `../${other}/its.ts`);
-  const unknown = others.filter((other) => !known.includes(other));
+const HTTP = 'src/adapters/http';
+const rooms = Object.entries(ROOMS).map(([room, known]): Boundary => {
+  const unknown = Object.keys(ROOMS).filter((other) => other !== room && !known.includes(other));
+  const its = (other: string) => `${HTTP}/${other}/its.ts`;
+  const others = [`${HTTP}/app.ts`, 'src/adapters/memory/pets.ts'];
   return {
-    folder: `src/adapters/http/${room}`,
+    folder: `${HTTP}/${room}`,
     message: 'no other room of the HTTP adapter',
-    refused: ['../app.ts', ...unknown, '../../memory/pets.ts', '../../../main/main.ts', 'tsyringe'],
-    allowed: ['koa', './own.ts', ...known, '../../json/a.ts', '../../../application/pets/list-pets.ts'],
+    refused: [...others, ...unknown.map(its), ...MAIN_AND_BEYOND, ...CONTAINER],
+    allowed: [...FOR_ADAPTERS, ...[room, ...known].map(its)],
   };
 });
 
@@ -75,38 +75,45 @@ const BOUNDARIES: Boundary[] = [
   {
     folder: 'src/domain',
     message: 'The domain imports nothing but itself',
-    refused: [...OF_ADAPTERS, '../application/a.ts', '../adapters/a.ts', '../main/a.ts', `../../${TESTS}`],
-    allowed: ['./pet.ts'],
+    refused: [...OF_ADAPTERS, 'src/application/a.ts', ...MAIN_AND_BEYOND],
+    allowed: ['src/domain/pet.ts'],
   },
   ...subjects,
   ...adapters.flatMap((adapter) => [adapter, deeper(adapter)]),
   ...rooms,
   mainFolder,
   deeper(mainFolder),
-  ...['service', 'command-line'].map((room): Boundary => {
+  ...[
+    ['service', 'src/main/command-line/run.ts'],
+    ['command-line', 'src/main/service/serve.ts'],
+  ].map(([room, other = '']): Boundary => {
     return {
       folder: `src/main/${room}`,
       message: 'The service and the commands import neither each other nor main.ts',
-      refused: ['../command-line/run.ts', '../service/serve.ts', '../main.ts', '../../../bench/run.ts'],
-      allowed: ['./own.ts', '../program/compose.ts', '../../../package.json'],
+      refused: [other, ...MAIN_AND_BEYOND],
+      allowed: [`src/main/${room}/own.ts`, 'src/main/program/compose.ts', 'package.json'],
     };
   }),
   {
     folder: 'test',
     message: 'Only src/main knows the container',
     refused: CONTAINER,
-    allowed: ['koa', '../src/main/main.ts', '../src/domain/pet.ts'],
+    allowed: ['koa', 'src/main/main.ts', 'src/domain/pet.ts'],
   },
 ];
 
-/** All ways to import a module, each on a line. */
-function importLines(specifiers: readonly string[]): string[] {
-  return specifiers.flatMap((specifier, index) => [
-    `import { a${index} } from '${specifier}';`,
-    `import type { B${index} } from '${specifier}';`,
-    `export { c${index} } from '${specifier}';`,
-    `export const d${index} = await import('${specifier}');`,
-  ]);
+/** All ways to import a package or a file, each on a line. */
+function importLines(folder: string, targets: readonly string[]): string[] {
+  return targets.flatMap((target, index) => {
+    const isFile = /\.(ts|json)$/.test(target);
+    const specifier = isFile ? `./${relative(folder, target)}`.replace('./..', '..') : target;
+    return [
+      `import { a${index} } from '${specifier}';`,
+      `import type { B${index} } from '${specifier}';`,
+      `export { c${index} } from '${specifier}';`,
+      `export const d${index} = await import('${specifier}');`,
+    ];
+  });
 }
 
 const RULES = [
@@ -121,7 +128,7 @@ const findings = await lintSamples();
 
 test.each(BOUNDARIES)('the linter guards what $folder imports', ({ folder, message, refused, allowed }) => {
   const found = findings.get(`${folder}/refused.ts`) ?? [];
-  expect(found.map(({ line }) => line)).toEqual(importLines(refused));
+  expect(found.map(({ line }) => line)).toEqual(importLines(folder, refused));
   for (const { text } of found) expect(text).toContain(message);
   expect(allowed).not.toEqual([]);
   expect(findings.get(`${folder}/allowed.ts`)).toBeUndefined();
@@ -178,49 +185,44 @@ test('importing a module opens nothing, listens to nothing and prints nothing', 
     for (const module of ${JSON.stringify(modules)}) await import(module);
     console.log(JSON.stringify(before), JSON.stringify(state()));
   `;
-  // Ends by itself, or is killed and rejects.
+  // Ends by itself, or is killed.
   const node = run(process.execPath, ['--input-type=module', '--eval', script]);
-  const { stdout, stderr } = await node;
-  const [before, after] = stdout.trimEnd().split(' ');
+  const [before, after] = (await node.succeeded()).trimEnd().split(' ');
   expect(after).toBe(before);
-  expect(stderr).toBe('');
+  expect(node.stderr).toBe('');
 });
 
 type Finding = { line: string; text: string };
 
 /** Runs the project's own configuration over a tree of small files. `npm run check:lint` runs it over the sources. */
 async function lintSamples(): Promise<Map<string, Finding[]>> {
-  const tree = await mkdtemp(join(tmpdir(), 'petstore-architecture-'));
+  await using directory = await temporaryDirectory('architecture');
+  const tree = directory.path;
   const files = new Map<string, string>();
   for (const { folder, refused, allowed } of BOUNDARIES) {
-    files.set(`${folder}/refused.ts`, importLines(refused).join('\n'));
-    files.set(`${folder}/allowed.ts`, importLines(allowed).join('\n'));
+    files.set(`${folder}/refused.ts`, importLines(folder, refused).join('\n'));
+    files.set(`${folder}/allowed.ts`, importLines(folder, allowed).join('\n'));
   }
   for (const folder of ['src/domain', 'src/application', 'src/adapters/later', 'src/main']) {
     files.set(`${folder}/platform.ts`, 'export const home = process.env["HOME"];\n');
   }
   files.set('src/main/long.ts', 'export {};\n'.repeat(251));
   files.set('src/main/long-function.ts', `export function long() {\n${'  void 0;\n'.repeat(70)}}\n`);
-  try {
-    // The rules about imports need no types.
-    const config = await readFile(join(ROOT, '.oxlintrc.json'), 'utf8');
-    await writeFile(join(tree, '.oxlintrc.json'), config.replace('"typeAware": true, ', ''));
-    for (const [path, source] of files) {
-      await mkdir(dirname(join(tree, path)), { recursive: true });
-      await writeFile(join(tree, path), source);
-    }
-    return await lint(tree, files);
-  } finally {
-    await rm(tree, { recursive: true });
+  // The rules about imports need no types.
+  const config = await readFile(join(ROOT, '.oxlintrc.json'), 'utf8');
+  files.set('.oxlintrc.json', config.replace('"typeAware": true, ', ''));
+  for (const [path, source] of files) {
+    await mkdir(dirname(join(tree, path)), { recursive: true });
+    await writeFile(join(tree, path), source);
   }
+  return await lint(tree, files);
 }
 
 /** What the linter says about {@link RULES}, by file and in the order of its lines. */
 async function lint(cwd: string, files: ReadonlyMap<string, string>): Promise<Map<string, Finding[]>> {
-  const oxlint = join(ROOT, 'node_modules/oxlint/bin/oxlint');
-  const options = { cwd, maxBuffer: 2 ** 26 };
+  const oxlint = [join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--format=json', '.'];
   // It exits with 1 when it has found something.
-  const { stdout } = await run(process.execPath, [oxlint, '--format=json', '.'], options).catch(
+  const { stdout } = await promisify(execFile)(process.execPath, oxlint, { cwd, maxBuffer: 2 ** 26 }).catch(
     (error: { stdout: string }) => error,
   );
   const found = new Map<string, Finding[]>();
@@ -229,8 +231,7 @@ async function lint(cwd: string, files: ReadonlyMap<string, string>): Promise<Ma
   for (const one of diagnostics.toSorted((a: never, b: never) => lineOf(a) - lineOf(b))) {
     const { code, filename, message, help } = one;
     const line = files.get(filename)?.split('\n')[lineOf(one) - 1] ?? '';
-    if (RULES.includes(code))
-      found.set(filename, [...(found.get(filename) ?? []), { line, text: `${message} ${help}` }]);
+    if (RULES.includes(code)) found.getOrInsert(filename, []).push({ line, text: `${message} ${help}` });
   }
   return found;
 }

@@ -26,11 +26,6 @@ const releases = Array.from(
   ([, version = '', date, text = '']) => ({ version, date, text }),
 );
 
-/** For versions of numbers below a thousand. */
-function rank(version: string): number {
-  return version.split('.').reduce((sum, part) => sum * 1_000 + Number(part), 0);
-}
-
 // https://keepachangelog.com/en/1.1.0/
 it('the changelog begins with what is not released, then has each release with its date, the newest first', () => {
   const [unreleased, ...released] = releases;
@@ -40,7 +35,9 @@ it('the changelog begins with what is not released, then has each release with i
     expect(new Date(date).toISOString().slice(0, 10)).toBe(date);
   }
   const versions = released.map(({ version }) => version);
-  expect(versions).toStrictEqual([...new Set(versions)].toSorted((a, b) => rank(b) - rank(a)));
+  expect(versions).toStrictEqual(
+    [...new Set(versions)].toSorted((a, b) => b.localeCompare(a, 'en', { numeric: true })),
+  );
   const dates = released.map(({ date = '' }) => date);
   expect(dates).toStrictEqual(dates.toSorted().toReversed());
 });

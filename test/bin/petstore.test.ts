@@ -2,10 +2,17 @@ import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'no
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../support/client.ts';
-import { DONE, FAILED, preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
+import {
+  DONE,
+  FAILED,
+  PRETENDS_TO_BE_OLD,
+  ROOT,
+  run,
+  runService,
+  SERVICE,
+  SERVICE_ENV,
+} from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
-
-const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
 test('an old Node is told what to do', async () => {
   const petstore = run(process.execPath, [PRETENDS_TO_BE_OLD, ...SERVICE, '--version']);

@@ -10,7 +10,7 @@ import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { DONE, type Program, ROOT } from '../support/process.ts';
+import { ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
 
@@ -21,26 +21,9 @@ const IMPORT = ['import', join(ROOT, 'examples/pets.ndjson')];
 /** How many ids a restored storage skips. */
 const SKIPPED_IDS = 1e12;
 
-/** Runs commands that must succeed. Resolves with their standard output. */
-async function succeed(
-  commands: string,
-  env: Readonly<Record<string, string>>,
-  cwd: string,
-): Promise<string> {
-  const program = bash(commands, env, cwd);
-  expect(await program.ended, program.stderr).toStrictEqual(DONE);
-  return program.stdout;
-}
-
 /** Creates a key in a storage. */
 async function createKey(DATABASE_URL: string): Promise<string> {
   return (await succeeds(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
-}
-
-/** The URL of a service that a program starts. */
-async function urlOf(program: Program): Promise<string> {
-  const [, url = ''] = await program.printed(/"url":"(http:[^"]+)"/);
-  return url;
 }
 
 /** The variables for a MongoDB server that the running test has for itself. */
@@ -69,16 +52,16 @@ async function namesOf(url: string, key: string): Promise<readonly string[]> {
 it('the commands for SQLite back up beside a service, rotate a key, and restore on another machine', async () => {
   const directory = await installation();
   const key = await createKey(`sqlite:${directory}/data/petstore.db`);
-  const url = await urlOf(bash('petstore', {}, directory));
+  const url = await bash('petstore', {}, directory).url();
   await add(url, key, 'Rex');
   await add(url, key, 'Mitzi');
 
-  await succeed(blockOf('Back up', 0), {}, directory);
+  await bash(blockOf('Back up', 0), {}, directory).succeeded();
   await add(url, key, 'Hansi');
   const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: directory }));
   const backup = join(directory, file);
-  const checked = await succeed(blockOf('Back up', 3), { backup: file }, directory);
-  const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, directory);
+  const checked = await bash(blockOf('Back up', 3), { backup: file }, directory).succeeded();
+  const rotated = await bash(blockOf('Rotate keys'), { id: key.split('_')[1]! }, directory).succeeded();
 
   expect(checked.trim()).toBe('2');
   const [newKey = ''] = rotated.match(/^pets_.*$/m) ?? [];
@@ -86,7 +69,7 @@ it('the commands for SQLite back up beside a service, rotate a key, and restore 
   for (const one of [key, newKey]) expect(await namesOf(url, one)).toHaveLength(3);
 
   const other = await installation();
-  const restored = await urlOf(bash(blockOf('Restore', 0), { backup }, other));
+  const restored = await bash(blockOf('Restore', 0), { backup }, other).url();
   expect(await namesOf(restored, key)).toStrictEqual(['Rex', 'Mitzi']);
   expect(await add(restored, key, 'Lora')).toBe(2 + SKIPPED_IDS + 1);
 });
@@ -100,14 +83,14 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const { url: target } = await freshDatabase(mongo!, { migrated: false });
 
-    const moved = await succeed(
+    const moved = await bash(
       blockOf('Move'),
       { MONGODB_URL, DATABASE_URL: 'sqlite:./data/petstore.db' },
       directory,
-    );
-    const copied = await succeed(blockOf('Back up', 2), { DATABASE_URL: MONGODB_URL }, directory);
+    ).succeeded();
+    const copied = await bash(blockOf('Back up', 2), { DATABASE_URL: MONGODB_URL }, directory).succeeded();
     const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, directory);
-    const url = await urlOf(service);
+    const url = await service.url();
 
     for (const output of [moved, copied, service.stdout]) {
       expect(output).toContain('copied 300 pets\ncopied 1 API key\n');
@@ -126,8 +109,8 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     await succeeds(['migrate'], before);
     await succeeds(IMPORT, before);
 
-    await succeed(blockOf('Back up', 1), before, directory);
-    await succeed(blockOf('Restore', 1), after, directory);
+    await bash(blockOf('Back up', 1), before, directory).succeeded();
+    await bash(blockOf('Restore', 1), after, directory).succeeded();
 
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
     const { pets, close } = await openMongoStorage(after.DATABASE_URL, { autoMigrate: false });
@@ -142,7 +125,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     await copyFile(oldest, join(directory, 'data/petstore.db'));
     const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
 
-    const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, directory);
+    const done = await bash(blockOf('Upgrade'), { MONGODB_URL }, directory).succeeded();
 
     const { version, commit } = readBuild();
     expect(done).toBe(
@@ -180,7 +163,7 @@ it.each([
     await writeFile(join(directory, 'commands', name), STAND_INS[name], { mode: 0o755 });
 
     const program = bash(blockOf(section), {}, directory);
-    expect(await program.ended, program.stderr).toStrictEqual(DONE);
+    await program.succeeded();
 
     const key = (await readFile(join(directory, file), 'utf8')).trim();
     expect(key).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/);

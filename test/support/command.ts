@@ -7,6 +7,9 @@ import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
+/** What takes the place of the streams that `stdout` and `stderr` show, of the empty input, and of the storages. */
+type Others = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages'>>;
+
 /** A command that runs in this process, in an environment that holds nothing but `env`. */
 export class Command {
   /** Resolves with the exit code. */
@@ -15,12 +18,7 @@ export class Command {
   #stdout = '';
   #stderr = '';
 
-  /** @param others take the place of the streams that `stdout` and `stderr` show, of the empty input, and of the storages */
-  constructor(
-    args: readonly string[],
-    env: Env,
-    others: Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages'>> = {},
-  ) {
+  constructor(args: readonly string[], env: Env, others: Others = {}) {
     this.ended = run(args, {
       env: { PORT: '0', DATABASE_URL: 'memory:', ...env },
       stdout: streamOf((text) => (this.#stdout += text)),
@@ -63,30 +61,22 @@ export async function* inputOf(text: string | Uint8Array): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
 }
 
-/** Runs a command that must exit with 0. */
-export async function succeeds(
-  args: readonly string[],
-  env: Env = {},
-  others: ConstructorParameters<typeof Command>[2] = {},
-): Promise<Command> {
-  const command = new Command(args, env, others);
-  expect(await command.ended, command.stderr).toBe(0);
-  return command;
-}
-
 export const FAILED = 1;
 export const USAGE = 2;
 
+const ending =
+  (code: number) =>
+  async (args: readonly string[], env: Env = {}, others: Others = {}) => {
+    const command = new Command(args, env, others);
+    expect(await command.ended, command.stderr).toBe(code);
+    return command;
+  };
+
+/** Runs a command that must exit with 0. */
+export const succeeds = ending(0);
+
 /** Runs a command that must exit with 1. */
-export async function fails(
-  args: readonly string[],
-  env: Env = {},
-  others: ConstructorParameters<typeof Command>[2] = {},
-): Promise<Command> {
-  const command = new Command(args, env, others);
-  expect(await command.ended, command.stderr).toBe(FAILED);
-  return command;
-}
+export const fails = ending(FAILED);
 
 /** Runs a command that must be refused in one line, or with a matching text, and print nothing else. */
 export async function refused(

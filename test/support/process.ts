@@ -160,6 +160,9 @@ export function preload(code: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(code)}`;
 }
 
+/** For NODE_OPTIONS. */
+export const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
+
 /**
  * For NODE_OPTIONS: writes the URL of each module that is loaded to the file of the variable MODULES. Standard error
  * would come too late, or would be lost when the process ends.

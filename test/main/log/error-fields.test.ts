@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { errorFields } from '../../../src/main/log/error-fields.ts';
-import { DONE, run } from '../../support/process.ts';
 
 const FULL = new Error('disk I/O error');
 
@@ -28,20 +27,4 @@ it('a bug has its stack', () => {
     type: 'TypeError',
     stack: expect.stringMatching(/TypeError: boom\n[^]*disk I/),
   });
-});
-
-it('the log of the service writes errors so', async () => {
-  const program = run(process.execPath, [
-    '--input-type=module-typescript',
-    '-e',
-    `import { StorageUnavailable } from './src/application/ports/storage-errors.ts';
-    import { openServiceLog } from './src/main/log/open-log.ts';
-    import { requestLog } from './src/main/log/request-log.ts';
-    const log = requestLog(await openServiceLog({ logLevel: 'debug' }));
-    for (let n = 0; n < 2; n++) log.failed(new StorageUnavailable('away'), 'r', { method: 'GET' });
-    log.notLimited(new StorageUnavailable('away'), 'r');`,
-  ]);
-  expect(await program.ended).toStrictEqual(DONE);
-  const err = { type: 'StorageUnavailable', message: 'away' };
-  expect(program.log.map((line) => line['err'])).toStrictEqual([err, err]);
 });

@@ -1,27 +1,22 @@
 import { stripVTControlCharacters } from 'node:util';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { DONE, type Program, run, runService, SERVICE, stop } from '../../support/process.ts';
+import { DONE, run, SERVICE } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
 import { ask, KEY } from '../../support/client.ts';
 
 // The `script` of util-linux runs a program on a terminal. Other systems have a different `script`.
 const SCRIPT = 'script';
 const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
 
-async function stopped(service: Program): Promise<Program> {
-  await stop(service);
-  return service;
-}
-
 describe('the log', () => {
   it('has a JSON line for each request, with exactly these fields', async () => {
-    const service = runService({ API_KEYS: `ci=${KEY}` });
-    const url = await service.url();
+    const { url, log, stop } = await startService({ API_KEYS: `ci=${KEY}` });
     await ask(`${url}/v1/pets/1?a=b`, { headers: { 'x-request-id': 'my-request' } });
     await ask(`${url}/livez`, { key: '' });
 
-    const requests = (await stopped(service)).log.filter(({ msg }) => msg === 'request');
-
+    await stop();
+    const requests = log.filter(({ msg }) => msg === 'request');
     const always = { level: 30, msg: 'request', time: expect.any(Number), durationMs: expect.any(Number) };
     expect(requests).toStrictEqual([
       {

@@ -29,6 +29,9 @@ describe('a service whose disk', () => {
 
     expect(await create()).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
     await program.logged('a checkpoint has succeeded: writes resume');
+    const { err } = await program.logged('requests fail because of the storage');
+    // Without a stack.
+    expect(err).toStrictEqual({ type: 'StorageUnavailable', message: expect.stringContaining('EIO') });
 
     const lines = program.log.map(({ msg }) => String(msg)).filter((line) => line.includes('checkpoint'));
     expect(lines).toStrictEqual([

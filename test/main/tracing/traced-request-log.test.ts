@@ -30,16 +30,13 @@ function idsOf(report: (log: RequestLog) => void): unknown {
   return { trace_id, span_id, trace_flags };
 }
 
-it.each<[string, (log: RequestLog) => void]>([
-  ['failure', (log) => log.failed(AWAY, 'r1')],
-  ['missing count', (log) => log.notLimited(AWAY, 'r1')],
-])("the line of a request's %s has the ids of its span", (_, report) => {
-  expect(idsOf(report)).toStrictEqual(IDS);
-});
+const NONE = { trace_id: undefined, span_id: undefined, trace_flags: undefined };
 
-it.each<[string, (log: RequestLog) => void]>([
-  ['a failure without a request', (log) => log.failed(AWAY, undefined)],
-  ['connections', (log) => log.connectionTrouble({ kind: 'refused' })],
-])('the line of %s has no ids', (_, report) => {
-  expect(idsOf(report)).toStrictEqual({ trace_id: undefined, span_id: undefined, trace_flags: undefined });
+it.each<[string, object, (log: RequestLog) => void]>([
+  ["a request's failure has the ids of its span", IDS, (log) => log.failed(AWAY, 'r1')],
+  ["a request's missing count has the ids of its span", IDS, (log) => log.notLimited(AWAY, 'r1')],
+  ['a failure without a request has no ids', NONE, (log) => log.failed(AWAY, undefined)],
+  ['connections has no ids', NONE, (log) => log.connectionTrouble({ kind: 'refused' })],
+])('the line of %s', (_, ids, report) => {
+  expect(idsOf(report)).toStrictEqual(ids);
 });
