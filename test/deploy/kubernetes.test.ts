@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { VARIABLE_NAMES } from '../../src/main/config/variables.ts';
 import { ask } from '../support/client.ts';
-import { kubernetesSchemas, type Schemas } from './kubernetes-schemas.ts';
+import { kubernetesSchemas, type Problems } from './kubernetes-schemas.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';
@@ -35,11 +35,11 @@ describe.skipIf(build === undefined)(
   `the Kubernetes manifests${build === undefined ? ' (left out: neither kubectl nor kustomize on PATH: install one)' : ''}`,
   () => {
     const overlays = new Map<string, readonly Manifest[]>();
-    let schemas: Schemas;
+    let problemsOf: Problems;
     let examples: readonly Manifest[];
 
     beforeAll(async () => {
-      schemas = await kubernetesSchemas();
+      problemsOf = await kubernetesSchemas();
       examples = parse(await readFile(join(FOLDER, 'overlays/production/secrets.example.yaml'), 'utf8'));
       for (const name of OVERLAYS) {
         const [command = '', ...args] = build ?? [];
@@ -66,7 +66,7 @@ describe.skipIf(build === undefined)(
       expect(checked.length).toBeGreaterThan(15);
       for (const manifest of checked) {
         const { kind, metadata } = manifest;
-        expect(schemas.problems(manifest), `${kind} ${metadata.name}`).toStrictEqual([]);
+        expect(problemsOf(manifest), `${kind} ${metadata.name}`).toStrictEqual([]);
       }
     });
 

@@ -33,10 +33,7 @@ const FAST = ['--journalCommitInterval', '5'];
 /** Runs a script of `deploy/mongodb` and returns what it prints. */
 async function mongosh(uri: string, script: string, env: Record<string, string>): Promise<string> {
   const interpreter = new URL('./mongosh.ts', import.meta.url).pathname;
-  const program = run(process.execPath, [interpreter, uri, join(ROOT, 'deploy/mongodb', script)], env);
-  const { code } = await program.ended;
-  if (code !== 0) throw new Error(program.stderr);
-  return program.stdout;
+  return run(process.execPath, [interpreter, uri, join(ROOT, 'deploy/mongodb', script)], env).succeeded();
 }
 
 // Only a mongod process can be started with a key file.

@@ -4,28 +4,28 @@ import { constants, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { temporaryDirectory, type TemporaryDirectory } from './temporary-directory.ts';
+import { onTestFinished } from 'vitest';
+import { testDirectory } from './test-directory.ts';
 
-/** A named pipe. This process is its reader, and reads only on request. */
+/** A named pipe, until the running test ends. This process is its reader, and reads only on request. */
 export class Fifo implements AsyncDisposable {
   readonly path: string;
   readonly #fd: number;
-  readonly #directory: TemporaryDirectory;
   #reader: Socket | undefined;
   #text = '';
 
-  private constructor(path: string, directory: TemporaryDirectory) {
+  private constructor(path: string) {
     this.path = path;
-    this.#directory = directory;
     // Open for writing, too: without a writer, a reader sees the end of the file. See fifo(7).
     this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   }
 
   static async make(): Promise<Fifo> {
-    const directory = await temporaryDirectory('fifo');
-    const path = join(directory.path, 'fifo');
+    const path = join(await testDirectory(), 'fifo');
     await makeFifo(path);
-    return new Fifo(path, directory);
+    const fifo = new Fifo(path);
+    onTestFinished(() => fifo.close());
+    return fifo;
   }
 
   /** A non-blocking descriptor for a writer. */
@@ -79,9 +79,8 @@ export class Fifo implements AsyncDisposable {
     });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-    await this.#directory.remove();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }
 

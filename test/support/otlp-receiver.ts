@@ -19,22 +19,18 @@ type Export = {
 };
 
 type Options = {
-  /** A free port by default. */
-  readonly port?: number;
   /** Answers an export. 200 by default. */
   readonly answer?: (response: ServerResponse) => void;
 };
 
 /** A receiver of OTLP over HTTP. It stops when the running test ends. */
 export class OtlpReceiver {
-  readonly port: number;
   readonly url: string;
   readonly exports: Export[] = [];
   readonly #news = new EventEmitter();
 
   private constructor(server: Server, answer: (response: ServerResponse) => void) {
-    ({ port: this.port } = server.address() as AddressInfo);
-    this.url = `http://127.0.0.1:${this.port}`;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const receive = async (request: IncomingMessage, response: ServerResponse) => {
       const { url: path, headers } = request;
       const spans = decodeSpans(await buffer(request));
@@ -45,11 +41,8 @@ export class OtlpReceiver {
     server.on('request', (request, response) => void receive(request, response));
   }
 
-  static async start({
-    port = 0,
-    answer = (response) => response.end(),
-  }: Options = {}): Promise<OtlpReceiver> {
-    const server = createServer().listen(port, '127.0.0.1');
+  static async start({ answer = (response) => response.end() }: Options = {}): Promise<OtlpReceiver> {
+    const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => {
       server.close();
       server.closeAllConnections();

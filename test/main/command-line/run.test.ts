@@ -248,35 +248,28 @@ describe('--env', () => {
     return path;
   }
 
-  it.each([0, 3])('sets variables that the environment lacks or leaves empty: before word %i', async (at) => {
+  const FOR_DEVELOPMENT = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
+  const NO_VALUES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\n`;
+  it.each<readonly [what: string, at: number, isSet: boolean, text: (url: string) => string]>([
+    ['sets a variable that the environment leaves empty, before all words', 0, false, FOR_DEVELOPMENT],
+    ['sets a variable that the environment leaves empty, behind all words', 3, false, FOR_DEVELOPMENT],
+    ['changes no variable of the environment', 3, true, () => 'DATABASE_URL=sqlite:/nonexistent.db\n'],
+    [
+      'reads a file that begins with a byte order mark, with quoted values of several lines and with comments',
+      3,
+      false,
+      (url) => `\uFEFFDATABASE_URL=${url}\r\n${NO_VALUES}`,
+    ],
+  ])('%s', async (_, at, isSet, text) => {
     const { url } = await sqliteWith([]);
-    const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
-    const args = ['keys', 'list', '--json'].toSpliced(at, 0, '--env', path);
-    expect((await succeeds(args, { DATABASE_URL: '' })).stdout).toBe('[]\n');
-  });
-
-  it('changes no variable of the environment', async () => {
-    const { url: DATABASE_URL } = await sqliteWith([]);
-    const path = await envFile('DATABASE_URL=sqlite:/nonexistent/petstore.db\n');
-    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL })).stdout).toBe(
-      '[]\n',
-    );
+    const args = ['keys', 'list', '--json'].toSpliced(at, 0, `--env=${await envFile(text(url))}`);
+    expect((await succeeds(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
   });
 
   it('leaves what follows -- alone', async () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
-  });
-
-  it('reads a file that begins with a byte order mark, with quoted values of several lines and with comments', async () => {
-    const { url } = await sqliteWith([]);
-    const path = await envFile(
-      `\uFEFFDATABASE_URL=${url}\r\n\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\n`,
-    );
-    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL: '' })).stdout).toBe(
-      '[]\n',
-    );
   });
 
   const UTF_8 = 'must be UTF-8; some editors write UTF-16';

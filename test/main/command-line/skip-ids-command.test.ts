@@ -1,12 +1,11 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { closedAfterTest, silentLog } from '../../support/sqlite.ts';
+import { closedAfterTest, openService } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
 it('skip-ids of a SQLite file says which ids new pets get, and skips further ones when it is repeated', async () => {
@@ -16,15 +15,14 @@ it('skip-ids of a SQLite file says which ids new pets get, and skips further one
   const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
   expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
 
-  const { pets } = await closedAfterTest(openSqliteStorage(path, silentLog));
+  const { pets } = await openService(path);
   expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
   it('counts at once for a service that runs, as on a database that was restored', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    const original = await openMongoStorage(DATABASE_URL, { autoMigrate: false });
-    onTestFinished(original.close);
+    const original = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
     await original.pets.insert(rex);
     const copy = await freshDatabase(mongo!);
     for (const name of ['pets', 'schema']) {
@@ -33,8 +31,7 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
         .aggregate([{ $out: { db: copy.db.databaseName, coll: name } }])
         .toArray();
     }
-    const restored = await openMongoStorage(copy.url, { autoMigrate: true });
-    onTestFinished(restored.close);
+    const restored = await closedAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
     await succeeds(['skip-ids', copy.url]);
 
     const stored = await Promise.all([restored.pets.insert(rex), restored.pets.insert(rex)]);

@@ -22,7 +22,6 @@ function opened(path: string, flags: string): number {
 /** An output without a reader so far, and its reports of dropped lines. */
 async function unread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[] }> {
   const fifo = await Fifo.make();
-  onTestFinished(() => fifo[Symbol.asyncDispose]());
   const fd = fifo.open();
   onTestFinished(() => closeSync(fd));
   const reports: number[] = [];

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Fifo } from '../../support/fifo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { DONE, FAILED, preload, type Program, run, SERVICE, stop } from '../../support/process.ts';
@@ -20,7 +20,6 @@ function redirected(
 /** A pipe that is full until it is read. */
 async function unread(): Promise<Fifo> {
   const made = await Fifo.make();
-  onTestFinished(() => made[Symbol.asyncDispose]());
   made.fill();
   return made;
 }

@@ -2,14 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { newApiKey, SCOPES } from '../../../src/domain/api-key.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
-import { fails } from '../../support/command.ts';
+import { fails, succeeds } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
-import { damage, fileWith, newFile, silentLog } from '../../support/sqlite.ts';
+import { damage, fileWith, newFile } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(1100);
 const DAMAGED = PETS[1050]!;
@@ -57,17 +54,14 @@ describe('a damaged API key', () => {
 
   async function withKeys() {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file, silentLog);
-    const [good, bad] = [mintKey(), mintKey()];
-    for (const [{ id, digest }, label] of [
-      [good, 'good'],
-      [bad, 'bad'],
-    ] as const) {
-      await keys.insert({ id, digest, ...newApiKey({ label, scopes: SCOPES }, new Date()) });
-    }
-    await close();
+    const DATABASE_URL = `sqlite:${file}`;
+    const create = async (label: string) => {
+      const { stdout } = await succeeds(['keys', 'create', '--label', label], { DATABASE_URL });
+      return { token: stdout.trim(), id: stdout.split('_')[1]! };
+    };
+    const [good, bad] = [await create('good'), await create('bad')];
     damage(file, `UPDATE api_keys SET scopes = 'secret' WHERE id = '${bad.id}'`);
-    return { DATABASE_URL: `sqlite:${file}`, good, bad };
+    return { DATABASE_URL, good, bad };
   }
 
   it('is refused with 503; the other keys stay valid', async () => {

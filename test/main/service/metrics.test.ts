@@ -1,13 +1,9 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../proof/failure/free-port.ts';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import { SCOPES } from '../../../src/domain/api-key.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { succeeds } from '../../support/command.ts';
 import { numbers } from '../../support/numbers.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
 import { DONE, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
@@ -62,20 +58,14 @@ describe('the metrics of a service', () => {
   });
 
   it('count why keys were refused, what the rate limit did, and the inserts of each commit', async () => {
-    const DATABASE_URL = `sqlite:${await newFile()}`;
-    const { keys, close } = await openSqliteKeys(DATABASE_URL.slice('sqlite:'.length));
-    onTestFinished(close);
-    const create = new CreateKey(keys, mintKey, () => new Date());
-    const limited = await create.execute({
-      label: 'limited',
-      scopes: SCOPES,
-      rateLimit: { requests: 1, seconds: 60 },
-    });
-    const revoked = await create.execute({ label: 'revoked', scopes: SCOPES });
-    const { token: key } = await create.execute({ label: 'writer', scopes: SCOPES });
-    await keys.revoke(revoked.key.id, new Date(0));
-    const { url, metricsUrl } = await startService({ ...ON, API_KEYS: '', DATABASE_URL });
-    for (const { token } of [limited, limited, revoked]) await ask(`${url}/v1/pets`, { key: token });
+    const env = { API_KEYS: '', DATABASE_URL: `sqlite:${await newFile()}` };
+    const create = async (...options: readonly string[]) => {
+      return (await succeeds(['keys', 'create', '--label', 'x', ...options], env)).stdout.trim();
+    };
+    const [limited, revoked, key] = [await create('--rate-limit', '1/60s'), await create(), await create()];
+    await succeeds(['keys', 'revoke', revoked.split('_')[1]!], env);
+    const { url, metricsUrl } = await startService({ ...ON, ...env });
+    for (const one of [limited, limited, revoked]) await ask(`${url}/v1/pets`, { key: one });
     await Promise.all(numbers(20).map(() => ask(`${url}/v1/pets`, { key, body: PET })));
     const series = await scrape(metricsUrl);
     expect(nonZero(series, 'petstore_key_verifications_total')).toStrictEqual({
@@ -150,17 +140,5 @@ describe('the port of the metrics', () => {
     await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`PORT is ${PORT}, `);
     const { metricsUrl } = await startService({ METRICS_PORT: free });
     expect(new URL(metricsUrl ?? '').port).toBe(free);
-  });
-});
-
-describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${leftOut}`, () => {
-  it('have its connections and its commits', async () => {
-    const { url: DATABASE_URL } = await freshDatabase(mongo!);
-    const { url, metricsUrl } = await startService({ ...ON, DATABASE_URL });
-    expect((await ask(`${url}/v1/pets`, { body: PET })).status).toBe(201);
-    const series = await scrape(metricsUrl);
-    expect(series.get('petstore_storage_connections')).toBeGreaterThan(0);
-    expect(series.get('petstore_storage_connection_waiters')).toBe(0);
-    expect(series.get('petstore_storage_commit_inserts_sum')).toBe(1);
   });
 });

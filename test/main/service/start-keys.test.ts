@@ -22,6 +22,13 @@ function digest(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
+/** A log that keeps its lines. */
+function recording() {
+  const lines: string[] = [];
+  const at = (level: string) => (message: string) => void lines.push(`${level}: ${message}`);
+  return { lines, log: { info: at('info'), warn: at('warn') } };
+}
+
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
   return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail } });
@@ -78,23 +85,18 @@ describe('without a key anywhere', () => {
   ])(
     'none is made that would get into a log, and the log says what to do: %s',
     async (DATABASE_URL, hint) => {
-      const lines: string[] = [];
-      const log = { info: () => expect.fail(), warn: (message: string) => void lines.push(message) };
+      const { lines, log } = recording();
       const config = readConfig({ DATABASE_URL });
       const keys = await startKeys(config, NOBODY, { now, log, isLogged: true });
       expect(keys).toStrictEqual({ known: [] });
-      expect(lines).toStrictEqual([`there is no API key yet; ${hint}`]);
+      expect(lines).toStrictEqual([`warn: there is no API key yet; ${hint}`]);
     },
   );
 });
 
 describe('with a key in the storage, in any state', () => {
   it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
-    const lines: string[] = [];
-    const log = {
-      info: (message: string) => void lines.push(`info: ${message}`),
-      warn: (message: string) => void lines.push(`warn: ${message}`),
-    };
+    const { lines, log } = recording();
 
     const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), { now, log });
     const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, log });
@@ -108,15 +110,14 @@ describe('with a key in the storage, in any state', () => {
   });
 
   it('a damaged one is named, because a request with it may not find it', async () => {
-    const lines: string[] = [];
-    const log = { info: () => {}, warn: (message: string) => void lines.push(message) };
+    const { lines, log } = recording();
     const stored = { list: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
 
     await startKeys(readConfig({}), stored, { now, log });
 
     expect(lines).toStrictEqual([
-      'a stored API key is damaged and never valid: 0123456789abcdef',
-      'no API key is valid now; run: bin/petstore keys create --label NAME',
+      'warn: a stored API key is damaged and never valid: 0123456789abcdef',
+      'warn: no API key is valid now; run: bin/petstore keys create --label NAME',
     ]);
   });
 });

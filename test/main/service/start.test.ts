@@ -1,10 +1,7 @@
 import { rename } from 'node:fs/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import { SCOPES } from '../../../src/domain/api-key.ts';
+import { describe, expect, it } from 'vitest';
 import { ask, silentServer } from '../../support/client.ts';
+import { succeeds } from '../../support/command.ts';
 import { HAS_IPV6, NO_IPV6 } from '../../support/ipv6.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
@@ -36,26 +33,16 @@ describe('a service', () => {
   });
 });
 
-it.each([
-  ['after the request', 10],
-  ['at the latest when it stops', 3_600_000],
-])(
-  'a service with its keys in the storage records the last use of a key %s',
-  async (_, recordUsesEveryMs) => {
-    const file = await newFile();
-    const { keys, close } = await openSqliteKeys(file);
-    onTestFinished(close);
-    const now = () => new Date('2026-12-24T12:00:00Z');
-    const create = new CreateKey(keys, mintKey, now);
-    const { token, key } = await create.execute({ label: 'x', scopes: SCOPES });
-
-    const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
-    const { url, stop } = await startService(env, { now, recordUsesEveryMs });
-    expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
-    if (recordUsesEveryMs > 10) await stop();
-    await expect.poll(async () => (await keys.findById(key.id))?.lastUsedAt).toStrictEqual(now());
-  },
-);
+// test/main/command-line/slow-storages.test.ts has the record when it stops.
+it('a service with its keys in the storage records the last use of a key after the request', async () => {
+  const env = { API_KEYS: '', DATABASE_URL: `sqlite:${await newFile()}` };
+  const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
+  const now = () => new Date('2026-12-24T12:00:00Z');
+  const { url } = await startService(env, { now, recordUsesEveryMs: 10 });
+  expect((await ask(`${url}/v1/pets`, { key: key.trim() })).status).toBe(200);
+  const used = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
+  await expect.poll(used).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
+});
 
 describe('a service with its pets in a SQLite file', () => {
   it('closes it when it cannot listen', async () => {

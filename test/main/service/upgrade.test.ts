@@ -1,7 +1,7 @@
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BSON, type CreateCollectionOptions, type Db, type Document } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { SCHEMA_VERSION as MONGODB_VERSION } from '../../../src/adapters/mongodb/schema/schema-version.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { succeeds } from '../../support/command.ts';
@@ -74,14 +74,15 @@ async function expectEverythingKept(DATABASE_URL: string): Promise<void> {
   ]);
 }
 
-describe.each(versions(4, SQLITE_VERSION))('a SQLite file of schema version %i', (version) => {
-  it('is opened by the start of a service, which has everything that was stored', async () => {
+it.each(versions(4, SQLITE_VERSION))(
+  'a SQLite file of schema version %i is opened by the start of a service, which has everything that was stored',
+  async (version) => {
     const file = await newFile();
     await copyFile(join(SQLITE_FILES, `${version}.db`), file);
 
     await expectEverythingKept(`sqlite:${file}`);
-  });
-});
+  },
+);
 
 type StoredCollection = {
   readonly name: string;
@@ -101,21 +102,16 @@ async function store(db: Db, { name, options, indexes, documents }: StoredCollec
   if (documents.length > 0) await collection.insertMany([...documents]);
 }
 
-describe.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
-  `a MongoDB database of schema version %i${leftOut}`,
-  (version) => {
-    it('is migrated by petstore migrate, and a service has everything that was stored', async () => {
-      const { db, url } = await freshDatabase(mongo!, { migrated: false });
-      for (const collection of await storedCollections(version)) await store(db, collection);
+it.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
+  `petstore migrate migrates a MongoDB database of schema version %i, and a service has everything that was stored${leftOut}`,
+  async (version) => {
+    const { db, url } = await freshDatabase(mongo!, { migrated: false });
+    for (const collection of await storedCollections(version)) await store(db, collection);
 
-      const { stdout } = await succeeds(['migrate', url, '--json']);
+    const { stdout } = await succeeds(['migrate', url, '--json']);
 
-      expect(JSON.parse(stdout)).toStrictEqual({
-        database: db.databaseName,
-        from: version,
-        to: MONGODB_VERSION,
-      });
-      await expectEverythingKept(url);
-    });
+    const database = db.databaseName;
+    expect(JSON.parse(stdout)).toStrictEqual({ database, from: version, to: MONGODB_VERSION });
+    await expectEverythingKept(url);
   },
 );
