@@ -18,11 +18,6 @@ type Export = {
   readonly spans: readonly ReceivedSpan[];
 };
 
-type Options = {
-  /** Answers an export. 200 by default. */
-  readonly answer?: (response: ServerResponse) => void;
-};
-
 /** A receiver of OTLP over HTTP. It stops when the running test ends. */
 export class OtlpReceiver {
   readonly url: string;
@@ -41,7 +36,10 @@ export class OtlpReceiver {
     server.on('request', (request, response) => void receive(request, response));
   }
 
-  static async start({ answer = (response) => response.end() }: Options = {}): Promise<OtlpReceiver> {
+  /** @param answer answers an export. By default with 200 */
+  static async start(
+    answer: (response: ServerResponse) => void = (response) => response.end(),
+  ): Promise<OtlpReceiver> {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => {
       server.close();

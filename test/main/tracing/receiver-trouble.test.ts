@@ -42,7 +42,7 @@ it('a receiver that is down costs one warning', async () => {
 });
 
 it('a receiver that hangs delays no request, and the stop by a second at most', async () => {
-  const receiver = await OtlpReceiver.start({ answer: () => {} });
+  const receiver = await OtlpReceiver.start(() => {});
   // The process would end with 1 after this time and three seconds.
   const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, SHUTDOWN_TIMEOUT: '100ms' });
   const url = await service.url();
@@ -58,7 +58,7 @@ it('a receiver that hangs delays no request, and the stop by a second at most', 
 
 it('spans beyond the queue are dropped while the receiver is slow', async () => {
   const held: ServerResponse[] = [];
-  const receiver = await OtlpReceiver.start({ answer: (response) => void held.push(response) });
+  const receiver = await OtlpReceiver.start((response) => void held.push(response));
   const service = start({
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
     OTEL_BSP_MAX_QUEUE_SIZE: '3',
