@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { MongoRateLimiter } from '../../src/adapters/mongodb/rate-limiter.ts';
-import { databaseForRuns, openClient } from '../support/mongo-database.ts';
+import { databasePool, openClient } from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { rateLimiterModel } from './rate-limiter-model.ts';
 import { rateLimiterContract } from './rate-limiter.ts';
@@ -20,7 +20,7 @@ describe('RateLimiter: memory', () => {
 });
 
 describe.skipIf(mongo === undefined)(`RateLimiter: MongoDB${leftOut}`, () => {
-  const emptyDatabase = databaseForRuns(() => mongo!);
+  const emptyDatabase = databasePool(() => mongo!);
 
   rateLimiterContract(async () => {
     const { url, db } = await emptyDatabase();

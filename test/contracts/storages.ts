@@ -17,7 +17,7 @@ import type { PetRepository } from '../../src/application/ports/pet-repository.t
 import type { StorageLog } from '../../src/application/ports/storage-health.ts';
 import type { StorageKind } from '../../src/application/storage-kind.ts';
 import { fakeClock } from '../support/fake-clock.ts';
-import { databaseForRuns, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
+import { databasePool, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { newFile, openService as openSqliteService, otherConnection, silentLog } from '../support/sqlite.ts';
 import type { Processes, Store } from './model.ts';
@@ -58,7 +58,7 @@ export type Troubled = Keys & {
 
 /** Every storage, with what it can do. Call it once a file. */
 export function testedStorages(): readonly TestedStorage[] {
-  const emptyDatabase = databaseForRuns(() => mongo!);
+  const emptyDatabase = databasePool(() => mongo!);
   return [
     {
       kind: memoryStorage,

@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
-import { mintKey } from '../../src/adapters/tokens/token.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
 
 /** The key with this number, with defaults for the fields that a test does not care about. */
@@ -26,16 +24,4 @@ export async function keysWith(...keys: readonly ApiKey[]): Promise<InMemoryApiK
   const repository = new InMemoryApiKeyRepository();
   for (const key of keys) await repository.insert(key);
   return repository;
-}
-
-/** A token with the id of another one and a valid checksum: only its digest is wrong. */
-export function forged(token: string): string {
-  const other = mintKey().token;
-  const body = token.slice(0, 'pets_0123456789abcdef_'.length) + other.slice(22, -6);
-  return body + base62(crc32(body));
-}
-
-function base62(value: number): string {
-  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-  return Array.from({ length: 6 }, (_, place) => digits[Math.floor(value / 62 ** (5 - place)) % 62]).join('');
 }

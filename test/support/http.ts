@@ -1,5 +1,7 @@
-import { Agent, request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
+import { buffer } from 'node:stream/consumers';
 import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
@@ -69,33 +71,24 @@ export class Api implements AsyncDisposable {
   async request(method: string, path: string, { headers = {}, body }: Request = {}): Promise<Answer> {
     const given = { authorization: `Bearer ${this.key}`, ...headers };
     const sent = Object.entries(given).filter(([, value]) => value !== undefined);
-    const answer = await new Promise<Answer>((resolve, reject) => {
-      const request = (this.#speaksTls ? httpsRequest : httpRequest)(
-        {
-          host: '127.0.0.1',
-          port: this.port,
-          method,
-          path,
-          headers: Object.fromEntries(sent) as Record<string, string>,
-          agent: this.#agent,
-          // For TLS, whatever the Host header says.
-          servername: 'localhost',
-        },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () => {
-            const { statusCode = 0, rawHeaders } = response;
-            const text = Buffer.concat(chunks).toString();
-            resolve({ status: statusCode, headers: response.headers, rawHeaders, body: text });
-          });
-        },
-      );
-      request.on('error', reject);
-      if (Array.isArray(body)) for (const chunk of body) request.write(chunk);
-      request.end(Array.isArray(body) ? undefined : body);
+    const request = (this.#speaksTls ? httpsRequest : httpRequest)({
+      host: '127.0.0.1',
+      port: this.port,
+      method,
+      path,
+      headers: Object.fromEntries(sent) as Record<string, string>,
+      agent: this.#agent,
+      // For TLS, whatever the Host header says.
+      servername: 'localhost',
     });
+    // An error before the answer rejects below. After it, the rest of the request does not matter.
+    request.on('error', () => {});
+    if (Array.isArray(body)) for (const chunk of body) request.write(chunk);
+    request.end(Array.isArray(body) ? undefined : body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const { statusCode: status = 0, rawHeaders } = response;
+    const text = (await buffer(response)).toString();
+    const answer = { status, headers: response.headers, rawHeaders, body: text };
     expectConforms({ method, path, ...answer });
     return answer;
   }

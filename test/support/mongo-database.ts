@@ -52,27 +52,11 @@ export async function freshDatabase(
 }
 
 /**
- * Returns a function that gives the running test an empty, migrated database, which tests of the file use one after
- * another. Creating one takes ten times as long as emptying one. For tests that change documents only, and whose calls
- * have all settled when they end. Others use {@link freshDatabase}.
+ * Returns a function that gives the running test an empty, migrated database. It is always the same one: creating one
+ * takes ten times as long as emptying one. For tests that change documents only, and whose calls have all settled when
+ * they end. Others use {@link freshDatabase}.
  */
 export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase> {
-  const free: TestDatabase[] = [];
-  afterAll(async () => {
-    for (const { drop } of free) await drop();
-  });
-  return async () => {
-    const database = free.pop() ?? (await createDatabase(mongo(), true));
-    onTestFinished(async () => {
-      await empty(database);
-      free.push(database);
-    });
-    return database;
-  };
-}
-
-/** Like {@link databasePool}, for a test that needs many databases one after another: it is always the same one. */
-export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatabase> {
   let database: TestDatabase | undefined;
   afterAll(() => database?.drop());
   return async () => {

@@ -1,9 +1,10 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
+import { waitFor } from './wait-for.ts';
 
 const REQUEST_LINE = /([A-Z-]+) (\S+) HTTP\/1\.[01]\r\n/g;
 
@@ -17,14 +18,14 @@ export class RawConnection {
   #answers = 0;
   /** The server has closed its side, with FIN or RST. */
   #ended = false;
-  #wake = () => {};
+  readonly #news = new EventEmitter();
 
   private constructor(socket: Socket, tcp: Socket) {
     this.#socket = socket;
     this.#tcp = tcp;
     const end = () => {
       this.#ended = true;
-      this.#wake();
+      this.#news.emit('news');
     };
     // A reset discards unread bytes. An answer that is lost this way fails the test that waits for it.
     socket.on('error', () => {});
@@ -32,7 +33,7 @@ export class RawConnection {
     socket.on('close', end);
     socket.on('data', (bytes: Buffer) => {
       this.#received = Buffer.concat([this.#received, bytes]);
-      this.#wake();
+      this.#news.emit('news');
     });
   }
 
@@ -78,23 +79,19 @@ export class RawConnection {
 
   /** The next whole answer, checked; `undefined` when the server closes the connection instead. */
   async next(): Promise<Answer | undefined> {
-    const [method = '', path = ''] = this.#requestLine(this.#answers);
-    for (;;) {
-      const parsed = parseAnswer(this.#received, method);
-      if (parsed !== undefined) {
-        this.#received = this.#received.subarray(parsed.length);
-        if (parsed.answer.status !== 100) {
-          this.#answers++;
-          expectConforms({ method, path, ...parsed.answer });
-        }
-        return parsed.answer;
-      }
-      if (this.#ended) {
-        if (this.#received.length > 0) throw new Error(`half an answer: ${this.#received.toString()}`);
-        return undefined;
-      }
-      await this.#news();
+    const [, method = '', path = ''] = [...this.#sent.matchAll(REQUEST_LINE)][this.#answers] ?? [];
+    const parse = () => parseAnswer(this.#received, method) ?? (this.#ended ? 'none' : undefined);
+    const parsed = await waitFor(this.#news, 'news', parse);
+    if (parsed === 'none') {
+      await this.closed();
+      return undefined;
     }
+    this.#received = this.#received.subarray(parsed.length);
+    if (parsed.answer.status !== 100) {
+      this.#answers++;
+      expectConforms({ method, path, ...parsed.answer });
+    }
+    return parsed.answer;
   }
 
   /** The next answer. Rejects when the server closes the connection instead. */
@@ -106,23 +103,13 @@ export class RawConnection {
 
   /** Resolves when the server closes the connection. Rejects when bytes are left over. */
   async closed(): Promise<void> {
-    while (!this.#ended) await this.#news();
+    await waitFor(this.#news, 'news', () => this.#ended || undefined);
     if (this.#received.length > 0)
       throw new Error(`bytes after the last answer: ${this.#received.toString()}`);
   }
 
   close(): void {
     this.#socket.destroy();
-  }
-
-  #news(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  #requestLine(index: number): string[] {
-    return [...this.#sent.matchAll(REQUEST_LINE)][index]?.slice(1) ?? [];
   }
 }
 

@@ -6,11 +6,14 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import type { TokenRefusal } from '../../../src/application/ports/token-verifier.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
-import { aKey, forged } from '../../support/api-keys.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 
 const REMEMBERED_MS = 5_000;
 const START = Date.UTC(2026, 10, 20, 12);
+
+/** A key whose token has another secret. */
+const OTHER_SECRET = { digest: aKey(2).digest };
 
 /** The wall clock of a test. */
 let now: Date;
@@ -35,7 +38,7 @@ it('a key is rejected when it expires during the query', async () => {
 it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
   ['unknown', async () => ''],
   ['unknown', async () => mintKey().token],
-  ['unknown', async (keys) => forged((await stored(keys)).token)],
+  ['unknown', async (keys) => (await stored(keys, OTHER_SECRET)).token],
   ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
   ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
 ])('a refusal is reported as %s, and is no use of a key', async (reason, tokenOf) => {
@@ -108,7 +111,7 @@ it('a trusted key is trusted for five seconds from the start of a query: a revoc
 it('rejections are never cached, so a trusted key was valid', async () => {
   const keys = new Watched();
   const unknown = mintKey();
-  const wrong = forged((await stored(keys)).token);
+  const { token: wrong } = await stored(keys, OTHER_SECRET);
   const { token: expired } = await stored(keys, { expiresAt: at(0) });
   const { token: revoked } = await stored(keys, { revokedAt: at(0) });
   const verifier = verifierOf(keys);
