@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { describe, onTestFinished } from 'vitest';
+import { describe } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
@@ -19,7 +19,13 @@ import type { StorageKind } from '../../src/application/storage-kind.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { databasePool, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { newFile, openService as openSqliteService, otherConnection, silentLog } from '../support/sqlite.ts';
+import {
+  closedAfterTest,
+  newFile,
+  openService as openSqliteService,
+  otherConnection,
+  silentLog,
+} from '../support/sqlite.ts';
 import type { Processes, Store } from './model.ts';
 
 export type Keys = { readonly keys: ApiKeyRepository };
@@ -158,17 +164,13 @@ async function openThroughProxy(log: StorageLog) {
 /** A new store that a service has open, until the end of the test. */
 export async function opened(storage: TestedStorage) {
   const store = await storage.create();
-  const untilEnd = async <T extends { close?(): Promise<void> }>(opening: Promise<T>) => {
-    const ports = await opening;
-    onTestFinished(async () => ports.close?.());
-    return ports;
-  };
+  const openAnother = () => closedAfterTest(store.open());
   return {
-    ...(await untilEnd(store.open())),
+    ...(await openAnother()),
     url: store.url,
-    openAnother: () => untilEnd(store.open()),
+    openAnother,
     /** As the command line does beside a service. */
-    openKeys: async () => (await untilEnd(store.openKeys())).keys,
+    openKeys: async () => (await closedAfterTest(store.openKeys())).keys,
   };
 }
 

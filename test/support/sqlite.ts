@@ -32,11 +32,11 @@ export async function newFile(): Promise<string> {
 }
 
 /** Waits for a storage to open, and closes it after the test. */
-export async function closedAfterTest<Opened extends { close(): Promise<void> }>(
+export async function closedAfterTest<Opened extends { close?(): Promise<void> }>(
   opening: Promise<Opened>,
 ): Promise<Opened> {
   const opened = await opening;
-  onTestFinished(() => opened.close());
+  onTestFinished(() => opened.close?.());
   return opened;
 }
 

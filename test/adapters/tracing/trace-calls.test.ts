@@ -7,9 +7,6 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
 import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
@@ -17,6 +14,7 @@ import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
+import { aStorage } from '../../support/metrics.ts';
 import { aPet } from '../../support/pets.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -34,16 +32,6 @@ beforeEach(() => exporter.reset());
 
 const AT = new Date('2026-12-24T12:00:00Z');
 const API_KEY = aKey();
-
-function memory(): Required<ServiceStorage> {
-  return {
-    pets: new InMemoryPetRepository(),
-    keys: new InMemoryApiKeyRepository(),
-    probe: { check: async () => ({ lastId: 0n }) },
-    limiter: new InMemoryRateLimiter(() => 0),
-    close: async () => {},
-  };
-}
 
 /** What comes back, or the error. */
 function outcome(work: () => Promise<unknown>): Promise<unknown> {
@@ -76,7 +64,7 @@ const CALLS: [
 ];
 
 it('a call to the storage is a span, and does what the storage does with the same arguments', async () => {
-  const [plain, traced] = [memory(), traceStorage(memory(), tracer, 'sqlite')];
+  const [plain, traced] = [await aStorage(), traceStorage(await aStorage(), tracer, 'sqlite')];
   for (const [operation, collection, call] of CALLS) {
     exporter.reset();
     const expected = await outcome(() => call(plain));
@@ -103,14 +91,14 @@ it('a call to the storage is a span, and does what the storage does with the sam
 });
 
 it('a call to the storage outside of a request has no span', async () => {
-  const { pets } = traceStorage(memory(), tracer, 'sqlite');
+  const { pets } = traceStorage(await aStorage(), tracer, 'sqlite');
   expect(trace.getActiveSpan()).toBeUndefined();
   expect(await pets.list({ limit: 1 })).toStrictEqual([]);
   expect(exporter.getFinishedSpans()).toStrictEqual([]);
 });
 
 it('a call to the storage in a request that is not sampled has no span', async () => {
-  const { pets } = traceStorage(memory(), tracer, 'sqlite');
+  const { pets } = traceStorage(await aStorage(), tracer, 'sqlite');
   const unsampled = trace.setSpanContext(context.active(), {
     traceId: '0af7651916cd43dd8448eb211c80319c',
     spanId: 'b7ad6b7169203331',
@@ -122,7 +110,7 @@ it('a call to the storage in a request that is not sampled has no span', async (
 
 it('a traced storage has no limiter if the storage has none, and closes the storage', async () => {
   let closed = 0;
-  const { limiter: _, ...others } = memory();
+  const { limiter: _, ...others } = await aStorage();
   const storage = traceStorage({ ...others, close: async () => void closed++ }, tracer, 'sqlite');
   expect(storage).not.toHaveProperty('limiter');
   await storage.close();
@@ -158,7 +146,7 @@ it.each<[string, unknown, object]>([
 ])(
   'a call that rejects because of %s says so, and rejects with the same error',
   async (_, error, expected) => {
-    const storage = memory();
+    const storage = await aStorage();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
     storage.pets.findById = () => Promise.reject(error);
     const found = await failures(storage);
