@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
 import { throwIfDamaged } from '../../src/application/keys/stored-keys.ts';
 import { USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
@@ -97,29 +97,27 @@ function oddKeys(): ApiKey[] {
 
 /** The contract of `ApiKeyRepository`, except what {@link apiKeyRepositoryModel} tries. */
 export function apiKeyRepositoryContract(storage: TestedStorage): void {
-  describe('a key', () => {
-    it('comes back exactly as it was stored', async () => {
-      const { keys } = await opened(storage);
-      for (const key of oddKeys()) expect(await keys.insert(key)).toBeUndefined();
+  it('a key comes back exactly as it was stored', async () => {
+    const { keys } = await opened(storage);
+    for (const key of oddKeys()) expect(await keys.insert(key)).toBeUndefined();
 
-      for (const key of oddKeys()) expect(await keys.findById(key.id)).toStrictEqual(key);
-      const inOrder = oddKeys().toSorted(
-        (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
-      );
-      expect(await keys.list()).toStrictEqual(inOrder);
-    });
+    for (const key of oddKeys()) expect(await keys.findById(key.id)).toStrictEqual(key);
+    const inOrder = oddKeys().toSorted(
+      (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
+    );
+    expect(await keys.list()).toStrictEqual(inOrder);
+  });
 
-    it('has the fields of a key and no other, such as the token', async () => {
-      const { keys } = await opened(storage);
-      const odd = { ...full(), token: 'secret', _id: 'odd' };
+  it('a key has the fields of a key and no other, such as the token', async () => {
+    const { keys } = await opened(storage);
+    const odd = { ...full(), token: 'secret', _id: 'odd' };
 
-      await keys.insert(odd);
-      await keys.revoke(odd.id, at(1));
+    await keys.insert(odd);
+    await keys.revoke(odd.id, at(1));
 
-      const expected = { ...full(), revokedAt: at(1) };
-      expect(await keys.findById(odd.id)).toStrictEqual(expected);
-      expect(await keys.list()).toStrictEqual([expected]);
-    });
+    const expected = { ...full(), revokedAt: at(1) };
+    expect(await keys.findById(odd.id)).toStrictEqual(expected);
+    expect(await keys.list()).toStrictEqual([expected]);
   });
 
   it('an id acts neither as a pattern nor as a query', async () => {
@@ -148,102 +146,98 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(known.map((n) => all[n]));
   });
 
-  describe('a change has no effect', () => {
-    it('to a key, during and after its insert', async () => {
-      const { keys } = await opened(storage);
-      const mine = full();
-      const inserting = keys.insert(mine);
-      tamper(mine);
-      await inserting;
-      expect(await keys.list()).toStrictEqual([full()]);
+  it('a change has no effect to a key, during and after its insert', async () => {
+    const { keys } = await opened(storage);
+    const mine = full();
+    const inserting = keys.insert(mine);
+    tamper(mine);
+    await inserting;
+    expect(await keys.list()).toStrictEqual([full()]);
 
-      const again = full(2);
-      await keys.insert(again);
-      tamper(again);
-      expect(await keys.list()).toStrictEqual([full(), full(2)]);
-    });
-
-    it('to an instant, during and after the call', async () => {
-      const { keys } = await opened(storage);
-      await keys.insert(aKey(1));
-      /** The use, the expiry and the revocation. */
-      async function end(times: readonly [Date, Date, Date], change: () => void) {
-        const uses = new Map([[aKey().id, times[0]]]);
-        const calls = [
-          keys.recordUse(uses),
-          keys.expire(aKey().id, times[1]),
-          keys.revoke(aKey().id, times[2]),
-        ];
-        change();
-        uses.set(aKey().id, at(99)).set(aKey(2).id, at(99));
-        await Promise.all(calls);
-        for (const time of times) time.setTime(0);
-      }
-
-      const first = [at(10), at(20), at(30)] as const;
-      await end(first, () => first.forEach((time) => time.setTime(0)));
-      expect(await keys.findById(aKey().id)).toStrictEqual(
-        aKey(1, { lastUsedAt: at(10), expiresAt: at(20), revokedAt: at(30) }),
-      );
-      await end([at(10 + USE_INTERVAL_MS), at(19), at(29)], () => {});
-      expect(await keys.findById(aKey().id)).toStrictEqual(
-        aKey(1, { lastUsedAt: at(10 + USE_INTERVAL_MS), expiresAt: at(19), revokedAt: at(29) }),
-      );
-    });
-
-    it('to what was returned', async () => {
-      const { keys } = await opened(storage);
-      await keys.insert(full());
-      await keys.insert(aKey(2));
-
-      tamper((await keys.findById(aKey(1).id))!);
-      tamper((await keys.revoke(aKey(1).id, at(5_003)))!);
-      tamper((await keys.expire(aKey(1).id, at(86_400_001)))!);
-      const list = await keys.list();
-      for (const key of list) tamper(throwIfDamaged(key));
-      if (Array.isArray(list) && !Object.isFrozen(list)) list.length = 0;
-      const [mine, yours] = await Promise.all([keys.findById(aKey().id), keys.findById(aKey().id)]);
-      tamper(mine!);
-
-      expect(yours).toStrictEqual(full());
-      expect(await keys.list()).toStrictEqual([full(), aKey(2)]);
-      expect(await keys.findById(aKey(1).id)).toStrictEqual(full());
-    });
+    const again = full(2);
+    await keys.insert(again);
+    tamper(again);
+    expect(await keys.list()).toStrictEqual([full(), full(2)]);
   });
 
-  describe('concurrent calls', () => {
-    it('store one of several keys with the same id, and reject the others', async () => {
-      const { keys } = await opened(storage);
-      const rivals = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
+  it('a change has no effect to an instant, during and after the call', async () => {
+    const { keys } = await opened(storage);
+    await keys.insert(aKey(1));
+    /** The use, the expiry and the revocation. */
+    async function end(times: readonly [Date, Date, Date], change: () => void) {
+      const uses = new Map([[aKey().id, times[0]]]);
+      const calls = [
+        keys.recordUse(uses),
+        keys.expire(aKey().id, times[1]),
+        keys.revoke(aKey().id, times[2]),
+      ];
+      change();
+      uses.set(aKey().id, at(99)).set(aKey(2).id, at(99));
+      await Promise.all(calls);
+      for (const time of times) time.setTime(0);
+    }
 
-      const outcomes = await Promise.allSettled(rivals.map(async (key) => keys.insert(key)));
+    const first = [at(10), at(20), at(30)] as const;
+    await end(first, () => first.forEach((time) => time.setTime(0)));
+    expect(await keys.findById(aKey().id)).toStrictEqual(
+      aKey(1, { lastUsedAt: at(10), expiresAt: at(20), revokedAt: at(30) }),
+    );
+    await end([at(10 + USE_INTERVAL_MS), at(19), at(29)], () => {});
+    expect(await keys.findById(aKey().id)).toStrictEqual(
+      aKey(1, { lastUsedAt: at(10 + USE_INTERVAL_MS), expiresAt: at(19), revokedAt: at(29) }),
+    );
+  });
 
-      const winners = rivals.filter((_, index) => outcomes[index]?.status === 'fulfilled');
-      expect(await keys.list()).toStrictEqual(winners);
-      expect(winners).toHaveLength(1);
-      const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-      for (const error of refused) expect(error).toStrictEqual(new ApiKeyIdTaken(aKey(1).id));
-    });
+  it('a change has no effect to what was returned', async () => {
+    const { keys } = await opened(storage);
+    await keys.insert(full());
+    await keys.insert(aKey(2));
 
-    it('keep the earliest end and the latest use, in any order and from several processes', async () => {
-      const { keys, openKeys } = await opened(storage);
-      const processes = [keys, await openKeys()] as const;
-      const all = numbers(5).map((n) => aKey(n));
-      await Promise.all(all.flatMap((key) => processes.map((one) => one.insert(key))));
-      const calls = [5, 2, 8, 1, 9, 4, 7, 3, 6].flatMap((n) =>
-        all.map(({ id }) => [processes[n % 2]!, id, n] as const),
-      );
+    tamper((await keys.findById(aKey(1).id))!);
+    tamper((await keys.revoke(aKey(1).id, at(5_003)))!);
+    tamper((await keys.expire(aKey(1).id, at(86_400_001)))!);
+    const list = await keys.list();
+    for (const key of list) tamper(throwIfDamaged(key));
+    if (Array.isArray(list) && !Object.isFrozen(list)) list.length = 0;
+    const [mine, yours] = await Promise.all([keys.findById(aKey().id), keys.findById(aKey().id)]);
+    tamper(mine!);
 
-      await Promise.all(
-        calls.flatMap(([one, id, n]) => [
-          one.revoke(id, at(n)),
-          one.expire(id, at(100 + n)),
-          one.recordUse(new Map([[id, at(n * USE_INTERVAL_MS)]])),
-        ]),
-      );
+    expect(yours).toStrictEqual(full());
+    expect(await keys.list()).toStrictEqual([full(), aKey(2)]);
+    expect(await keys.findById(aKey(1).id)).toStrictEqual(full());
+  });
 
-      const ended = { revokedAt: at(1), expiresAt: at(101), lastUsedAt: at(9 * USE_INTERVAL_MS) };
-      expect(await keys.list()).toStrictEqual(all.map((key) => ({ ...key, ...ended })));
-    });
+  it('concurrent calls store one of several keys with the same id, and reject the others', async () => {
+    const { keys } = await opened(storage);
+    const rivals = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
+
+    const outcomes = await Promise.allSettled(rivals.map(async (key) => keys.insert(key)));
+
+    const winners = rivals.filter((_, index) => outcomes[index]?.status === 'fulfilled');
+    expect(await keys.list()).toStrictEqual(winners);
+    expect(winners).toHaveLength(1);
+    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    for (const error of refused) expect(error).toStrictEqual(new ApiKeyIdTaken(aKey(1).id));
+  });
+
+  it('concurrent calls keep the earliest end and the latest use, in any order and from several processes', async () => {
+    const { keys, openKeys } = await opened(storage);
+    const processes = [keys, await openKeys()] as const;
+    const all = numbers(5).map((n) => aKey(n));
+    await Promise.all(all.flatMap((key) => processes.map((one) => one.insert(key))));
+    const calls = [5, 2, 8, 1, 9, 4, 7, 3, 6].flatMap((n) =>
+      all.map(({ id }) => [processes[n % 2]!, id, n] as const),
+    );
+
+    await Promise.all(
+      calls.flatMap(([one, id, n]) => [
+        one.revoke(id, at(n)),
+        one.expire(id, at(100 + n)),
+        one.recordUse(new Map([[id, at(n * USE_INTERVAL_MS)]])),
+      ]),
+    );
+
+    const ended = { revokedAt: at(1), expiresAt: at(101), lastUsedAt: at(9 * USE_INTERVAL_MS) };
+    expect(await keys.list()).toStrictEqual(all.map((key) => ({ ...key, ...ended })));
   });
 }

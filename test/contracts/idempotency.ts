@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { MAX_PET_ID } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
@@ -10,69 +10,65 @@ const rex = aPet({ categoryId: 2n ** 63n - 1n, status: 'sold' });
 
 /** The contract of `insertOnce` of `PetRepository`, except what {@link petRepositoryModel} tries. */
 export function idempotencyContract(storage: TestedStorage): void {
-  describe('insertOnce', () => {
-    it('rejects a fingerprint that differs in its last digit', async () => {
-      const { pets } = await opened(storage);
-      const { key, fingerprint } = idempotencyFor('a');
-      const withLastDigit = (digit: string) => ({ key, fingerprint: fingerprint.slice(0, -1) + digit });
-      await pets.insertOnce(rex, withLastDigit('0'));
+  it('insertOnce rejects a fingerprint that differs in its last digit', async () => {
+    const { pets } = await opened(storage);
+    const { key, fingerprint } = idempotencyFor('a');
+    const withLastDigit = (digit: string) => ({ key, fingerprint: fingerprint.slice(0, -1) + digit });
+    await pets.insertOnce(rex, withLastDigit('0'));
 
-      await expect(pets.insertOnce(rex, withLastDigit('1'))).rejects.toStrictEqual(
-        new IdempotencyKeyReused(),
-      );
+    await expect(pets.insertOnce(rex, withLastDigit('1'))).rejects.toStrictEqual(new IdempotencyKeyReused());
+  });
+
+  it('insertOnce creates one pet for each key, whatever is called concurrently', async () => {
+    const { pets } = await opened(storage);
+    const keys = numbers(25).map((n) => idempotencyFor(`key ${n}`));
+
+    const outcomes = await Promise.all(
+      [...keys, ...keys].map((idempotency, n) =>
+        pets.insertOnce(aPet({ categoryId: BigInt(n % 25) }), idempotency),
+      ),
+    );
+
+    expect(await pets.list({ limit: 60 })).toHaveLength(25);
+    for (const [n, { pet }] of outcomes.entries()) {
+      expect(pet.categoryId).toBe(BigInt(n % 25));
+      expect(pet).toStrictEqual(outcomes[n % 25]!.pet);
+    }
+    expect(outcomes.filter(({ replayed }) => replayed)).toHaveLength(25);
+  });
+
+  it('insertOnce still replays when no id is left, but creates no pet', async () => {
+    const { pets, archive } = await opened(storage);
+    await archive.reserve(MAX_PET_ID - 1n);
+    const { pet } = await pets.insertOnce(rex, idempotencyFor('a'));
+
+    await expect(pets.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
+    await expect(pets.insertOnce(rex, idempotencyFor('a', 'another body'))).rejects.toThrow(
+      IdempotencyKeyReused,
+    );
+    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
+    expect(await pets.list({ limit: 10 })).toStrictEqual([{ id: MAX_PET_ID, ...rex }]);
+  });
+
+  it('insertOnce ignores changes to what it was passed, during the call, and to what it returned', async () => {
+    const { pets } = await opened(storage);
+    const [pet, idempotency] = [structuredClone(rex), { ...idempotencyFor('a') }];
+    const inserting = pets.insertOnce(pet, idempotency);
+    tamper(pet);
+    Object.assign(idempotency, idempotencyFor('b', 'another body'));
+
+    const inserted = await inserting;
+
+    const expected = { id: 1n, ...rex };
+    expect(inserted).toStrictEqual({ pet: expected, replayed: false });
+    for (const given of [inserted, await pets.insertOnce(rex, idempotencyFor('a'))]) {
+      tamper(given);
+      Reflect.set(given, 'pet', aPet());
+    }
+    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({
+      pet: expected,
+      replayed: true,
     });
-
-    it('creates one pet for each key, whatever is called concurrently', async () => {
-      const { pets } = await opened(storage);
-      const keys = numbers(25).map((n) => idempotencyFor(`key ${n}`));
-
-      const outcomes = await Promise.all(
-        [...keys, ...keys].map((idempotency, n) =>
-          pets.insertOnce(aPet({ categoryId: BigInt(n % 25) }), idempotency),
-        ),
-      );
-
-      expect(await pets.list({ limit: 60 })).toHaveLength(25);
-      for (const [n, { pet }] of outcomes.entries()) {
-        expect(pet.categoryId).toBe(BigInt(n % 25));
-        expect(pet).toStrictEqual(outcomes[n % 25]!.pet);
-      }
-      expect(outcomes.filter(({ replayed }) => replayed)).toHaveLength(25);
-    });
-
-    it('still replays when no id is left, but creates no pet', async () => {
-      const { pets, archive } = await opened(storage);
-      await archive.reserve(MAX_PET_ID - 1n);
-      const { pet } = await pets.insertOnce(rex, idempotencyFor('a'));
-
-      await expect(pets.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
-      await expect(pets.insertOnce(rex, idempotencyFor('a', 'another body'))).rejects.toThrow(
-        IdempotencyKeyReused,
-      );
-      expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
-      expect(await pets.list({ limit: 10 })).toStrictEqual([{ id: MAX_PET_ID, ...rex }]);
-    });
-
-    it('ignores changes to what it was passed, during the call, and to what it returned', async () => {
-      const { pets } = await opened(storage);
-      const [pet, idempotency] = [structuredClone(rex), { ...idempotencyFor('a') }];
-      const inserting = pets.insertOnce(pet, idempotency);
-      tamper(pet);
-      Object.assign(idempotency, idempotencyFor('b', 'another body'));
-
-      const inserted = await inserting;
-
-      const expected = { id: 1n, ...rex };
-      expect(inserted).toStrictEqual({ pet: expected, replayed: false });
-      for (const given of [inserted, await pets.insertOnce(rex, idempotencyFor('a'))]) {
-        tamper(given);
-        Reflect.set(given, 'pet', aPet());
-      }
-      expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({
-        pet: expected,
-        replayed: true,
-      });
-      expect(await pets.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ replayed: false });
-    });
+    expect(await pets.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ replayed: false });
   });
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/maintenance/errors.ts';
 import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../src/domain/pet.ts';
@@ -23,52 +23,48 @@ const ODD = [
 
 /** The contract of `PetArchive`, except what {@link petRepositoryModel} tries. */
 export function petArchiveContract(storage: TestedStorage): void {
-  describe('a written pet', () => {
-    it('comes back exactly, from the archive and from the repository', async () => {
-      const { archive, pets } = await opened(storage);
-      await archive.write(ODD.toReversed());
+  it('a written pet comes back exactly, from the archive and from the repository', async () => {
+    const { archive, pets } = await opened(storage);
+    await archive.write(ODD.toReversed());
 
-      expect(await archive.read(0n, 10)).toStrictEqual(ODD);
-      const plain = ODD.map((pet) => petWithId(pet.id, pet));
-      expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
-      for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
-    });
-
-    it('may be one of a thousand', async () => {
-      const { archive } = await opened(storage);
-      const all = numbers(1_000).map((n) => anArchivedPet({ id: BigInt(n + 1) }));
-      await archive.write(all);
-      await archive.write([]);
-
-      expect(await archive.read(0n, 1_000)).toStrictEqual(all);
-    });
+    expect(await archive.read(0n, 10)).toStrictEqual(ODD);
+    const plain = ODD.map((pet) => petWithId(pet.id, pet));
+    expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
+    for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
-  describe('an existing pet', () => {
-    const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
+  it('a written pet may be one of a thousand', async () => {
+    const { archive } = await opened(storage);
+    const all = numbers(1_000).map((n) => anArchivedPet({ id: BigInt(n + 1) }));
+    await archive.write(all);
+    await archive.write([]);
 
-    it('stays unchanged when it is written again, and the others are written', async () => {
-      const { archive } = await opened(storage);
-      await archive.write([there]);
-      const all = [anArchivedPet({ id: 4n }), there, anArchivedPet({ id: 6n })];
+    expect(await archive.read(0n, 1_000)).toStrictEqual(all);
+  });
 
-      await archive.write(all);
-      await archive.write(all);
+  const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-      expect(await archive.read(0n, 10)).toStrictEqual(all);
-    });
+  it('an existing pet stays unchanged when it is written again, and the others are written', async () => {
+    const { archive } = await opened(storage);
+    await archive.write([there]);
+    const all = [anArchivedPet({ id: 4n }), there, anArchivedPet({ id: 6n })];
 
-    it('is not overwritten, and no other pet gets its idempotency key', async () => {
-      const { archive } = await opened(storage);
-      await archive.write([there]);
-      const different = others.map(([, pet]) => ({ ...there, ...pet }));
-      for (const other of [...different, anArchivedPet({ id: 5n })]) {
-        const writing = archive.write([anArchivedPet({ id: 4n }), other]);
-        await expect(writing).rejects.toStrictEqual(new PetIdTaken(5n));
-      }
-      await expect(archive.write([{ ...there, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
-      expect(await archive.read(4n, 10)).toStrictEqual([there]);
-    });
+    await archive.write(all);
+    await archive.write(all);
+
+    expect(await archive.read(0n, 10)).toStrictEqual(all);
+  });
+
+  it('an existing pet is not overwritten, and no other pet gets its idempotency key', async () => {
+    const { archive } = await opened(storage);
+    await archive.write([there]);
+    const different = others.map(([, pet]) => ({ ...there, ...pet }));
+    for (const other of [...different, anArchivedPet({ id: 5n })]) {
+      const writing = archive.write([anArchivedPet({ id: 4n }), other]);
+      await expect(writing).rejects.toStrictEqual(new PetIdTaken(5n));
+    }
+    await expect(archive.write([{ ...there, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
+    expect(await archive.read(4n, 10)).toStrictEqual([there]);
   });
 
   it('the greatest possible id can be reserved', async () => {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
 import {
@@ -46,118 +46,112 @@ const NAMES = {
 
 /** The contract of `PetRepository`, except `insertOnce` and what {@link petRepositoryModel} tries. */
 export function petRepositoryContract(storage: TestedStorage): void {
-  describe('a pet', () => {
-    it('comes back exactly as it was stored', async () => {
-      const { pets } = await opened(storage);
-      const drafts = [
-        ...others.map(([, pet]) => pet),
-        ...PET_STATUSES.map((status) => aPet({ status })),
-        ...CATEGORIES.map((categoryId) => aPet({ categoryId })),
-        ...Object.values(NAMES).map((name) => aPet({ name })),
-      ];
+  it('a pet comes back exactly as it was stored', async () => {
+    const { pets } = await opened(storage);
+    const drafts = [
+      ...others.map(([, pet]) => pet),
+      ...PET_STATUSES.map((status) => aPet({ status })),
+      ...CATEGORIES.map((categoryId) => aPet({ categoryId })),
+      ...Object.values(NAMES).map((name) => aPet({ name })),
+    ];
 
-      const inserted = await stored(pets, ...drafts);
+    const inserted = await stored(pets, ...drafts);
 
-      expect(inserted).toStrictEqual(drafts.map((draft, n) => ({ id: inserted[n]?.id, ...draft })));
-      expect(await pets.list({ limit: drafts.length })).toStrictEqual(inserted);
-      for (const pet of inserted) expect(await pets.findById(pet.id)).toStrictEqual(pet);
-    });
-
-    it('has the fields of a pet and no other', async () => {
-      const { pets } = await opened(storage);
-
-      const inserted = await pets.insert({ ...aPet(), id: 99n, _id: 99n, owner: 'Tom' } as Pet);
-
-      expect(inserted).toStrictEqual({ id: 1n, ...aPet() });
-      expect(await pets.findById(1n)).toStrictEqual(inserted);
-      expect(await pets.findById(99n)).toBeUndefined();
-    });
+    expect(inserted).toStrictEqual(drafts.map((draft, n) => ({ id: inserted[n]?.id, ...draft })));
+    expect(await pets.list({ limit: drafts.length })).toStrictEqual(inserted);
+    for (const pet of inserted) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
-  describe('ids', () => {
-    it('are distinct for concurrent inserts, and each caller gets its own pet', async () => {
-      const { pets } = await opened(storage);
-      const names = numbers(PAGE_SIZE_MAX + 20).map((n) => `pet ${n}`);
+  it('a pet has the fields of a pet and no other', async () => {
+    const { pets } = await opened(storage);
 
-      const inserted = await Promise.all(names.map((name) => pets.insert(aPet({ name }))));
+    const inserted = await pets.insert({ ...aPet(), id: 99n, _id: 99n, owner: 'Tom' } as Pet);
 
-      expect(inserted.map(({ name }) => name)).toStrictEqual(names);
-      expect(new Set(inserted.map(({ id }) => id)).size).toBe(names.length);
-      // Numerical and lexical order differ from 9 to 10 and from 99 to 100.
-      expect(await pets.list({ limit: names.length })).toStrictEqual(inOrderOfId(inserted));
-    });
-
-    it('run out with a clear error, and concurrent inserts get the last ones', async () => {
-      const { pets, archive } = await opened(storage);
-      await archive.reserve(MAX_PET_ID - 3n);
-
-      const outcomes = await Promise.allSettled(numbers(10).map(() => pets.insert(aPet())));
-
-      const inserted = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
-      const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? outcome.reason : []));
-      expect(inOrderOfId(inserted).map(({ id }) => id)).toStrictEqual([
-        MAX_PET_ID - 2n,
-        MAX_PET_ID - 1n,
-        MAX_PET_ID,
-      ]);
-      expect(refused).toStrictEqual(numbers(7).map(() => new PetIdsExhausted()));
-      await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
-      expect(await pets.list({ limit: 10 })).toStrictEqual(inOrderOfId(inserted));
-    });
-
-    it('are the order in which pets become visible, so a reader that goes on from the last one misses none', async () => {
-      const { pets, openAnother } = await opened(storage);
-      const services = storage.services === 'many' ? [pets, (await openAnother()).pets] : [pets];
-      const seen: Pet[] = [];
-      let isDone = false;
-      const inserts = numbers(60).map((n) => services[n % services.length]!.insert(aPet()));
-      const inserting = Promise.all(inserts).finally(() => void (isDone = true));
-      for (let wasDone = false; !wasDone; await setImmediate()) {
-        wasDone = isDone;
-        seen.push(...(await pets.list({ limit: 100, after: seen.at(-1)?.id })));
-      }
-
-      expect(seen).toStrictEqual(inOrderOfId(await inserting));
-    });
+    expect(inserted).toStrictEqual({ id: 1n, ...aPet() });
+    expect(await pets.findById(1n)).toStrictEqual(inserted);
+    expect(await pets.findById(99n)).toBeUndefined();
   });
 
-  describe('a change has no effect', () => {
-    it('to a pet, during and after its insert', async () => {
-      const { pets } = await opened(storage);
-      const mine = structuredClone(aPet());
-      const inserting = pets.insert(mine);
-      tamper(mine);
+  it('ids are distinct for concurrent inserts, and each caller gets its own pet', async () => {
+    const { pets } = await opened(storage);
+    const names = numbers(PAGE_SIZE_MAX + 20).map((n) => `pet ${n}`);
 
-      const inserted = await inserting;
-      tamper(mine);
+    const inserted = await Promise.all(names.map((name) => pets.insert(aPet({ name }))));
 
-      expect(inserted).toStrictEqual({ id: 1n, ...aPet() });
-      expect(await pets.findById(1n)).toStrictEqual(inserted);
-      expect(await pets.list({ limit: 10, status: 'available' })).toStrictEqual([inserted]);
-    });
+    expect(inserted.map(({ name }) => name)).toStrictEqual(names);
+    expect(new Set(inserted.map(({ id }) => id)).size).toBe(names.length);
+    // Numerical and lexical order differ from 9 to 10 and from 99 to 100.
+    expect(await pets.list({ limit: names.length })).toStrictEqual(inOrderOfId(inserted));
+  });
 
-    it('to what was returned', async () => {
-      const { pets } = await opened(storage);
-      const inserted = await stored(pets, {}, {});
-      const before = structuredClone(inserted);
+  it('ids run out with a clear error, and concurrent inserts get the last ones', async () => {
+    const { pets, archive } = await opened(storage);
+    await archive.reserve(MAX_PET_ID - 3n);
 
-      const page = await pets.list({ limit: 10 });
-      for (const pet of [inserted[0], await pets.findById(1n), page[1]]) tamper(pet!);
-      if (!Object.isFrozen(page)) (page as Pet[]).length = 0;
+    const outcomes = await Promise.allSettled(numbers(10).map(() => pets.insert(aPet())));
 
-      expect(await pets.list({ limit: 10 })).toStrictEqual(before);
-      expect(await pets.findById(1n)).toStrictEqual(before[0]);
-    });
+    const inserted = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? outcome.reason : []));
+    expect(inOrderOfId(inserted).map(({ id }) => id)).toStrictEqual([
+      MAX_PET_ID - 2n,
+      MAX_PET_ID - 1n,
+      MAX_PET_ID,
+    ]);
+    expect(refused).toStrictEqual(numbers(7).map(() => new PetIdsExhausted()));
+    await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
+    expect(await pets.list({ limit: 10 })).toStrictEqual(inOrderOfId(inserted));
+  });
 
-    it('to a query during a list', async () => {
-      const { pets } = await opened(storage);
-      const inserted = await stored(pets, ...numbers(6).map(() => ({})));
-      const query: PetQuery = { limit: 2, after: 1n };
+  it('ids are the order in which pets become visible, so a reader that goes on from the last one misses none', async () => {
+    const { pets, openAnother } = await opened(storage);
+    const services = storage.services === 'many' ? [pets, (await openAnother()).pets] : [pets];
+    const seen: Pet[] = [];
+    let isDone = false;
+    const inserts = numbers(60).map((n) => services[n % services.length]!.insert(aPet()));
+    const inserting = Promise.all(inserts).finally(() => void (isDone = true));
+    for (let wasDone = false; !wasDone; await setImmediate()) {
+      wasDone = isDone;
+      seen.push(...(await pets.list({ limit: 100, after: seen.at(-1)?.id })));
+    }
 
-      const listing = pets.list(query);
-      Object.assign(query, { limit: 5, after: 4n, status: 'sold' });
+    expect(seen).toStrictEqual(inOrderOfId(await inserting));
+  });
 
-      expect(await listing).toStrictEqual(inserted.slice(1, 3));
-    });
+  it('a change has no effect to a pet, during and after its insert', async () => {
+    const { pets } = await opened(storage);
+    const mine = structuredClone(aPet());
+    const inserting = pets.insert(mine);
+    tamper(mine);
+
+    const inserted = await inserting;
+    tamper(mine);
+
+    expect(inserted).toStrictEqual({ id: 1n, ...aPet() });
+    expect(await pets.findById(1n)).toStrictEqual(inserted);
+    expect(await pets.list({ limit: 10, status: 'available' })).toStrictEqual([inserted]);
+  });
+
+  it('a change has no effect to what was returned', async () => {
+    const { pets } = await opened(storage);
+    const inserted = await stored(pets, {}, {});
+    const before = structuredClone(inserted);
+
+    const page = await pets.list({ limit: 10 });
+    for (const pet of [inserted[0], await pets.findById(1n), page[1]]) tamper(pet!);
+    if (!Object.isFrozen(page)) (page as Pet[]).length = 0;
+
+    expect(await pets.list({ limit: 10 })).toStrictEqual(before);
+    expect(await pets.findById(1n)).toStrictEqual(before[0]);
+  });
+
+  it('a change has no effect to a query during a list', async () => {
+    const { pets } = await opened(storage);
+    const inserted = await stored(pets, ...numbers(6).map(() => ({})));
+    const query: PetQuery = { limit: 2, after: 1n };
+
+    const listing = pets.list(query);
+    Object.assign(query, { limit: 5, after: 4n, status: 'sold' });
+
+    expect(await listing).toStrictEqual(inserted.slice(1, 3));
   });
 }

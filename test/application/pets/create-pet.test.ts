@@ -24,15 +24,6 @@ it('CreatePet rejects an invalid draft, and neither stores it nor uses an id', a
   expect((await createPet.execute(draft)).pet.id).toBe(1n);
 });
 
-it('CreatePet creates one pet for repeated calls with an idempotency key', async () => {
-  const pets = new InMemoryPetRepository();
-  const createPet = new CreatePet(pets, sha256);
-  const pet = { id: 1n, ...draft };
-  expect(await createPet.execute(draft, 'a')).toStrictEqual({ pet, replayed: false });
-  expect(await createPet.execute(draft, 'a')).toStrictEqual({ pet, replayed: true });
-  expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
-});
-
 // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
 it('CreatePet stores what every build has stored: a key is remembered as long as its pet exists', async () => {
   const pets = new InMemoryPetRepository();
