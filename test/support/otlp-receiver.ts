@@ -1,14 +1,8 @@
-import { EventEmitter, once } from 'node:events';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { EventEmitter } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { onLoopback } from './on-loopback.ts';
 import { decodeSpans, type ReceivedSpan } from './otlp-spans.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -24,29 +18,26 @@ export class OtlpReceiver {
   readonly exports: Export[] = [];
   readonly #news = new EventEmitter();
 
-  private constructor(server: Server, answer: (response: ServerResponse) => void) {
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const receive = async (request: IncomingMessage, response: ServerResponse) => {
-      const { url: path, headers } = request;
-      const spans = decodeSpans(await buffer(request));
-      this.exports.push({ path, headers, spans });
-      answer(response);
-      this.#news.emit('export');
-    };
-    server.on('request', (request, response) => void receive(request, response));
+  private constructor(port: number) {
+    this.url = `http://127.0.0.1:${port}`;
   }
 
   /** @param answer answers an export. By default with 200 */
   static async start(
     answer: (response: ServerResponse) => void = (response) => response.end(),
   ): Promise<OtlpReceiver> {
-    const server = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    await once(server, 'listening');
-    return new OtlpReceiver(server, answer);
+    const server = createServer();
+    onTestFinished(() => server.closeAllConnections());
+    const receiver = new OtlpReceiver(await onLoopback(server));
+    server.on('request', (request, response) => void receiver.#receive(request, () => answer(response)));
+    return receiver;
+  }
+
+  async #receive(request: IncomingMessage, answer: () => void): Promise<void> {
+    const { url: path, headers } = request;
+    this.exports.push({ path, headers, spans: decodeSpans(await buffer(request)) });
+    answer();
+    this.#news.emit('export');
   }
 
   /** The spans so far. */
