@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
-import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
-import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
-import { fileWith as databaseWith, silentLog } from './sqlite.ts';
+import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
+import { STORAGES } from '../../src/main/config/storages.ts';
+import { fileWith as databaseWith } from './sqlite.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import { testDirectory } from './test-directory.ts';
 
@@ -19,16 +18,11 @@ export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: s
   return { url: `sqlite:${path}`, path };
 }
 
-async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
-  const path = /^sqlite:(.*)/.exec(url)?.[1];
-  const { archive, close } =
-    path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path, silentLog);
-  return { archive, [Symbol.asyncDispose]: close };
-}
-
 export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
-  await using storage = await opened(url);
-  return await storage.archive.read(0n, 100_000);
+  const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.open(url, { for: 'writing' });
+  const pets = await archive.read(0n, 100_000);
+  await close();
+  return pets;
 }
 
 /**

@@ -21,15 +21,12 @@ export type MongodProcess = {
 
 /** Starts a mongod on loopback with a new temporary data directory. It does not outlive this process. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
-  const directory = await temporaryDirectory('mongod', { inMemory: true });
-  try {
-    const server = await runMongod({ directory: directory.path, args });
-    const stop = () => server.kill().then(directory.remove);
-    return { port: server.port, pid: server.pid, stop };
-  } catch (error) {
-    await directory.remove();
-    throw error;
-  }
+  await using unlessRunning = new AsyncDisposableStack();
+  const directory = unlessRunning.use(await temporaryDirectory('mongod', { inMemory: true }));
+  const { port, pid, kill: end } = await runMongod({ directory: directory.path, args });
+  unlessRunning.defer(end);
+  const running = unlessRunning.move();
+  return { port, pid, stop: () => running.disposeAsync() };
 }
 
 export type RunningMongod = {

@@ -91,8 +91,13 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
   for (const kind of ['container', 'process'] as const) {
     if (kind !== (wanted ?? kind)) continue;
     try {
-      const started = await WAYS[kind](mongodArguments(options));
-      return { ...(await ready(started, kind, options)), kind, passedOver };
+      const { host, port, member, stop } = await WAYS[kind](mongodArguments(options));
+      const url = `mongodb://${host}:${port}/?directConnection=true`;
+      await using unlessReady = new AsyncDisposableStack();
+      unlessReady.defer(stop);
+      if (options?.replicaSet !== false) await initiate(url, member);
+      unlessReady.move();
+      return { serverUrl: url, stop, kind, passedOver };
     } catch (error) {
       passedOver.push(`${kind}: ${error instanceof Error ? error.message : String(error)}`);
     }
@@ -100,7 +105,8 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
   throw new NoMongo(passedOver);
 }
 
-type Started = { host: string; port: number; stop: () => Promise<void> };
+/** `member`: the address at which the server listens. Inside a container, that is the unmapped port. */
+type Started = { host: string; port: number; member: string; stop: () => Promise<void> };
 
 function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions = {}): string[] {
   const parameters = { enableTestCommands: 1, ...setParameters };
@@ -115,7 +121,7 @@ function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions
 
 async function startProcess(args: string[]): Promise<Started> {
   const { port, stop } = await startMongodProcess(args);
-  return { host: '127.0.0.1', port, stop };
+  return { host: '127.0.0.1', port, member: `127.0.0.1:${port}`, stop };
 }
 
 async function startContainer(args: string[]): Promise<Started> {
@@ -129,28 +135,13 @@ async function startContainer(args: string[]): Promise<Started> {
   program.channel?.unref();
   return {
     ...told,
+    member: `127.0.0.1:${PORT}`,
     async stop() {
       program.ref();
       program.disconnect();
       await ended;
     },
   };
-}
-
-async function ready(
-  { host, port, stop }: Started,
-  kind: keyof typeof WAYS,
-  { replicaSet = true }: MongoOptions = {},
-): Promise<Pick<StartedMongo, 'serverUrl' | 'stop'>> {
-  const serverUrl = `mongodb://${host}:${port}/?directConnection=true`;
-  try {
-    // Inside a container, the member listens on the unmapped port.
-    if (replicaSet) await initiate(serverUrl, `127.0.0.1:${kind === 'container' ? PORT : port}`);
-    return { serverUrl, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }
 
 /** Initiates a replica set of one member and waits until it accepts writes. */

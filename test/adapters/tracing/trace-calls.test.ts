@@ -1,4 +1,4 @@
-import { context, trace } from '@opentelemetry/api';
+import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
   AlwaysOnSampler,
@@ -90,21 +90,19 @@ it('a call to the storage is a span, and does what the storage does with the sam
   }
 });
 
-it('a call to the storage outside of a request has no span', async () => {
+it.each([
+  ['outside of a request', ROOT_CONTEXT],
+  [
+    'in a request that is not sampled',
+    trace.setSpanContext(ROOT_CONTEXT, {
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      spanId: 'b7ad6b7169203331',
+      traceFlags: 0,
+    }),
+  ],
+])('a call to the storage %s has no span', async (_, active) => {
   const { pets } = traceStorage(await aStorage(), tracer, 'sqlite');
-  expect(trace.getActiveSpan()).toBeUndefined();
-  expect(await pets.list({ limit: 1 })).toStrictEqual([]);
-  expect(exporter.getFinishedSpans()).toStrictEqual([]);
-});
-
-it('a call to the storage in a request that is not sampled has no span', async () => {
-  const { pets } = traceStorage(await aStorage(), tracer, 'sqlite');
-  const unsampled = trace.setSpanContext(context.active(), {
-    traceId: '0af7651916cd43dd8448eb211c80319c',
-    spanId: 'b7ad6b7169203331',
-    traceFlags: 0,
-  });
-  expect(await context.with(unsampled, () => pets.list({ limit: 1 }))).toStrictEqual([]);
+  expect(await context.with(active, () => pets.list({ limit: 1 }))).toStrictEqual([]);
   expect(exporter.getFinishedSpans()).toStrictEqual([]);
 });
 
