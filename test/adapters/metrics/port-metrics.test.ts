@@ -18,6 +18,15 @@ const AWAY = new StorageUnavailable('away');
 
 const COUNT = 'petstore_storage_operation_duration_seconds_count';
 
+it('the series of a process have its build and each check of its storage, that of the scrape included', async () => {
+  const metrics = createMetrics(API, BUILD);
+  await metrics.storage(await aStorage()).probe.check();
+  const series = seriesOf(await metrics.text());
+  expect(series.get('petstore_build_info{version="1.2.3",commit="0123456789ab"}')).toBe(1);
+  expect(series.get('petstore_storage_ready')).toBe(1);
+  expect(seriesOf(await metrics.text()).get(`${COUNT}{operation="check"}`)).toBeGreaterThanOrEqual(2);
+});
+
 // Pets are measured in the same way: main/service/metrics.test.ts has their names.
 it('a measured repository answers as the other one does, and counts each operation under its name', async () => {
   const metrics = createMetrics(API, BUILD);
