@@ -9,7 +9,6 @@ import {
   inOrderOfId,
   storeWith,
 } from '../../support/archived-pets.ts';
-import { aPet } from '../../support/pets.ts';
 
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
@@ -20,24 +19,7 @@ async function exported(batches: AsyncIterable<readonly ArchivedPet[]>): Promise
 
 const ignore = () => {};
 
-it('ExportPets yields every pet, and reports its progress', async () => {
-  const seen: Progress[] = [];
-  const batches = new ExportPets(await storeWith(SOME)).execute((progress) => seen.push(progress));
-  expect(await exported(batches)).toStrictEqual(SOME);
-  expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2500, total: 2500 });
-});
-
-it('ExportPets leaves out pets that are added after the start', async () => {
-  const store = await storeWith(SOME);
-  const pets: ArchivedPet[] = [];
-  for await (const batch of new ExportPets(store).execute(ignore)) {
-    pets.push(...batch);
-    await store.insert(aPet({ name: 'late' }));
-  }
-  expect(pets).toStrictEqual(SOME);
-});
-
-it('ExportPets tolerates pets that a service stores late, behind the reader and ahead of it', async () => {
+it('ExportPets yields every pet that exists at the start, whatever a service adds behind the reader and ahead of it', async () => {
   const store = await storeWith(SOME);
   const seen: Progress[] = [];
   const batches = new ExportPets(store).execute((progress) => seen.push(progress));

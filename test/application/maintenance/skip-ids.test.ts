@@ -4,14 +4,11 @@ import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
 import { petsAfter } from '../../support/archived-pets.ts';
 import { aPet } from '../../support/pets.ts';
 
-it.each([0n, 7n, MAX_PET_ID - SKIPPED_PET_IDS - 1n])(
-  'new pets get greater ids than %s + 10^12',
-  async (last) => {
-    const pets = await petsAfter(last);
-    expect(await new SkipIds(pets).execute()).toBe(last + SKIPPED_PET_IDS);
-    expect((await pets.insert(aPet())).id).toBe(last + SKIPPED_PET_IDS + 1n);
-  },
-);
+it('new pets get greater ids than the last one + 10^12', async () => {
+  const pets = await petsAfter(7n);
+  expect(await new SkipIds(pets).execute()).toBe(7n + SKIPPED_PET_IDS);
+  expect((await pets.insert(aPet())).id).toBe(7n + SKIPPED_PET_IDS + 1n);
+});
 
 it('the last ids can be skipped, and fewer are not', async () => {
   const last = MAX_PET_ID - SKIPPED_PET_IDS;
