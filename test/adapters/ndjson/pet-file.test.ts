@@ -237,16 +237,13 @@ it.each([
   await expect(pets.survey(ignore)).rejects.toThrow(`${path}:${problem}`);
 });
 
-it('a bad file is rejected with the number of a line far down', async () => {
-  const lines = petLines(archivedPets(5_000)).split('\n');
-  lines[4_776] = '{"id":1';
-  const { path, pets } = await file(lines.join('\n'));
-  await expect(pets.survey(ignore)).rejects.toThrow(`${path}:4777: is not JSON`);
-});
-
-it('a bad file is rejected with its first bad line, also before one that is too long', async () => {
-  const { path, pets } = await file(`{"id":1\n${' '.repeat(MAX_LINE_BYTES + 1)}\n`);
-  await expect(pets.survey(ignore)).rejects.toThrow(`${path}:1: is not JSON`);
+const MANY = petLines(archivedPets(5_000)).split('\n');
+it.each([
+  ['far down', MANY.with(4_776, '{"id":1').join('\n'), 4_777],
+  ['before one that is too long', `{"id":1\n${' '.repeat(MAX_LINE_BYTES + 1)}\n`, 1],
+])('a bad file is rejected with the number of its first bad line: %s', async (_, content, line) => {
+  const { path, pets } = await file(content);
+  await expect(pets.survey(ignore)).rejects.toThrow(`${path}:${line}: is not JSON`);
 });
 
 it('a bad file is rejected when it has changed since the survey', async () => {
