@@ -5,136 +5,134 @@ import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Idempotency } from '../../../src/application/ports/pet-repository.ts';
 import type { NewPet } from '../../../src/domain/pet.ts';
+import { aKey, at } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { commits, commitsTo, count, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
+import {
+  commits,
+  commitsTo,
+  count,
+  newDatabase,
+  newFile,
+  openService,
+  otherConnection,
+  writeLock,
+} from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
-describe('group commit', () => {
-  it('puts the inserts of a turn into one transaction, with those that come a turn later', async () => {
-    const { file, pets } = await opened();
-    const before = await commits(file);
-
-    const first = times(50, () => pets.insert(rex));
-    await turn();
-    await Promise.all([...first, pets.insert(rex)]);
-
-    expect(await commits(file)).toBe(before + 1);
-  });
-
-  it('reports how many inserts shared a commit, before any of them resolves', async () => {
-    const reports: number[] = [];
-    const meter = { insertsCommitted: (inserts: number) => void reports.push(inserts), connection() {} };
-    const { pets } = await opened({ meter });
-
-    await Promise.all(
-      times(50, async () => {
-        await pets.insert(rex);
-        expect(reports).toStrictEqual([50]);
-      }),
-    );
+it('the inserts of two turns share a commit, and the meter learns of it before any of them resolves', async () => {
+  const reports: number[] = [];
+  const meter = { insertsCommitted: (inserts: number) => void reports.push(inserts), connection() {} };
+  const { file, pets } = await opened({ meter });
+  const before = await commits(file);
+  const insert = async () => {
     await pets.insert(rex);
+    expect(reports).toStrictEqual([51]);
+  };
 
-    expect(reports).toStrictEqual([50, 1]);
-  });
+  const first = times(50, insert);
+  await turn();
+  await Promise.all([...first, insert()]);
+
+  expect(await commits(file)).toBe(before + 1);
+  await pets.insert(rex);
+  expect(reports).toStrictEqual([51, 1]);
 });
 
-describe('an insert that the table refuses', () => {
-  const idempotency = idempotencyFor('a');
+const idempotency = idempotencyFor('a');
 
-  it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
-    ['an unknown status', { ...rex, status: 'lost' as NewPet['status'] }, undefined, 'constraint'],
-    ['an integer beyond int64', { ...rex, categoryId: 2n ** 63n }, undefined, 'too large'],
-    ['a key that is not a SHA-256', rex, { ...idempotency, key: 'no hash' }, 'constraint'],
-    ['a fingerprint that is not a SHA-256', rex, { ...idempotency, fingerprint: '' }, 'constraint'],
-  ])('fails alone: %s', async (_, pet, key, message) => {
-    const { db, pets } = await opened();
+it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
+  ['an unknown status', { ...rex, status: 'lost' as NewPet['status'] }, undefined, 'constraint'],
+  ['an integer beyond int64', { ...rex, categoryId: 2n ** 63n }, undefined, 'too large'],
+  ['a key that is not a SHA-256', rex, { ...idempotency, key: 'no hash' }, 'constraint'],
+  ['a fingerprint that is not a SHA-256', rex, { ...idempotency, fingerprint: '' }, 'constraint'],
+])('an insert that the table refuses fails alone: %s', async (_, pet, key, message) => {
+  const { db, pets } = await opened();
 
-    const [before, refused, after] = await Promise.allSettled([
-      pets.insert(rex),
-      key === undefined ? pets.insert(pet) : pets.insertOnce(pet, key),
-      pets.insert(rex),
-    ]);
+  const [before, refused, after] = await Promise.allSettled([
+    pets.insert(rex),
+    key === undefined ? pets.insert(pet) : pets.insertOnce(pet, key),
+    pets.insert(rex),
+  ]);
 
-    expect(before).toStrictEqual({
-      status: 'fulfilled',
-      value: { id: 1n, ...rex },
-    });
-    expect(after.status).toBe('fulfilled');
-    expect(refused).toMatchObject({
-      status: 'rejected',
-      reason: { message: expect.stringContaining(message) },
-    });
-    // A bug: neither the client nor the disk is at fault.
-    expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
-    expect(count(db)).toBe(2n);
+  expect(before).toStrictEqual({
+    status: 'fulfilled',
+    value: { id: 1n, ...rex },
   });
+  expect(after.status).toBe('fulfilled');
+  expect(refused).toMatchObject({
+    status: 'rejected',
+    reason: { message: expect.stringContaining(message) },
+  });
+  // A bug: neither the client nor the disk is at fault.
+  expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
+  expect(count(db)).toBe(2n);
 });
 
-describe('a failure that no single row causes', () => {
-  it('fails the whole batch with the original error, and leaves nothing behind', async () => {
-    const { file, db, pets } = await opened();
-    const other = otherConnection(file);
-    other.exec('ALTER TABLE pets RENAME TO gone');
+it('a failure that no single row causes fails the batch with its own error, and leaves nothing behind', async () => {
+  const { file, db, pets } = await opened();
+  const other = otherConnection(file);
+  other.exec('ALTER TABLE pets RENAME TO gone');
 
-    const outcomes = await Promise.allSettled([pets.insert(rex), pets.insertOnce(rex, idempotencyFor('a'))]);
+  const outcomes = await Promise.allSettled([pets.insert(rex), pets.insertOnce(rex, idempotencyFor('a'))]);
 
-    for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
-    }
-    expect(db.isTransaction).toBe(false);
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
+  }
+  expect(db.isTransaction).toBe(false);
 
-    other.exec('ALTER TABLE gone RENAME TO pets');
-    const next = await pets.insertOnce(rex, idempotencyFor('a'));
-    expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
-  });
+  other.exec('ALTER TABLE gone RENAME TO pets');
+  const next = await pets.insertOnce(rex, idempotencyFor('a'));
+  expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
 });
 
 /** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
 const FOREVER_MS = 1e9;
 
-describe('a full disk', () => {
-  it('fails the whole batch at once, and the next batch succeeds when there is space', async () => {
-    const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
-    const first = await pets.insert(rex);
-    db.exec('PRAGMA max_page_count = 10');
+it('a full disk fails the whole batch at once, and the next batch succeeds when there is space', async () => {
+  const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
+  const first = await pets.insert(rex);
+  db.exec('PRAGMA max_page_count = 10');
 
-    const outcomes = await Promise.allSettled(
-      times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))),
-    );
+  const outcomes = await Promise.allSettled(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
 
-    for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
-    }
-    expect(count(db)).toBe(1n);
-    expect(db.isTransaction).toBe(false);
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
+  }
+  expect(count(db)).toBe(1n);
+  expect(db.isTransaction).toBe(false);
 
-    db.exec('PRAGMA max_page_count = 4294967294');
-    const next = await Promise.all(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
-    expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
-    expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
-    for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.id);
-    expect(count(db)).toBe(1001n);
-  });
+  db.exec('PRAGMA max_page_count = 4294967294');
+  const next = await Promise.all(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
+  expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
+  expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
+  for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.id);
+  expect(count(db)).toBe(1001n);
 });
 
 describe('a file that another program has locked', () => {
-  it('makes inserts wait, while the event loop and reads continue', async () => {
-    const { file, pets } = await opened();
+  it('makes writes wait, while the event loop and reads continue', async () => {
+    const file = await newFile();
+    const { pets, keys } = await openService(file);
     const pet = await pets.insert(rex);
+    await keys.insert(aKey());
     const other = writeLock(file);
 
     let settled = 0;
     const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
+    const revoking = keys.revoke(aKey().id, at(1)).finally(() => settled++);
     for (let n = 0; n < 100; n++) {
       await turn();
       expect(await pets.list({ limit: 10 })).toStrictEqual([pet]);
+      expect(await keys.findById(aKey().id)).toStrictEqual(aKey());
+      expect(await keys.list()).toStrictEqual([aKey()]);
     }
     expect(settled).toBe(0);
 
     other.exec('COMMIT');
     const inserted = await Promise.all(inserting);
     expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted]);
+    expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
   });
 
   it('gives every insert its own deadline', async () => {
@@ -153,25 +151,23 @@ describe('a file that another program has locked', () => {
   });
 });
 
-describe('close', () => {
-  it('waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
-    const clock = fakeClock('setTimeout', 'clearTimeout');
-    const warnings: string[] = [];
-    const log = { warn: (message: string) => void warnings.push(message) };
-    const { disk, pets, queue } = await openedOnHeldDisk({ log });
-    const inserting = pets.insert(rex);
-    let isClosed = false;
-    const closing = queue.close().finally(() => (isClosed = true));
-    await turns();
-    clock.advance(1_000);
-    await turns();
-    expect(isClosed).toBe(false);
+it('a close waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
+  const clock = fakeClock('setTimeout', 'clearTimeout');
+  const warnings: string[] = [];
+  const log = { warn: (message: string) => void warnings.push(message) };
+  const { disk, pets, queue } = await openedOnHeldDisk({ log });
+  const inserting = pets.insert(rex);
+  let isClosed = false;
+  const closing = queue.close().finally(() => (isClosed = true));
+  await turns();
+  clock.advance(1_000);
+  await turns();
+  expect(isClosed).toBe(false);
 
-    disk.flushes[0]?.resolve();
+  disk.flushes[0]?.resolve();
 
-    await Promise.all([closing, inserting]);
-    expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
-  });
+  await Promise.all([closing, inserting]);
+  expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
 });
 
 describe('a pet that is committed and not on the disk', () => {
@@ -330,30 +326,28 @@ describe('a flush that fails', () => {
   });
 });
 
-describe('a flush that hangs', () => {
-  it('fails writes after 10 s: a committed one is unknown, and one that was not is never stored', async () => {
-    const clock = fakeClock('setTimeout', 'clearTimeout');
-    const { disk, db, pets } = await openedOnHeldDisk();
-    const committed = pets.insertOnce(rex, idempotencyFor('a'));
-    await turns();
-    void pets.insertOnce(rex, idempotencyFor('b')).catch(() => {});
-    await turns();
-    const waiting = pets.insertOnce(rex, idempotencyFor('c'));
-    await turns();
+it('a flush that hangs fails writes after 10 s: one may be stored only if it was committed', async () => {
+  const clock = fakeClock('setTimeout', 'clearTimeout');
+  const { disk, db, pets } = await openedOnHeldDisk();
+  const committed = pets.insertOnce(rex, idempotencyFor('a'));
+  await turns();
+  void pets.insertOnce(rex, idempotencyFor('b')).catch(() => {});
+  await turns();
+  const waiting = pets.insertOnce(rex, idempotencyFor('c'));
+  await turns();
 
-    clock.advance(9_999);
-    await turns();
-    clock.advance(1);
+  clock.advance(9_999);
+  await turns();
+  clock.advance(1);
 
-    await expect(committed).rejects.toThrow('has taken more than 10000 ms and may be stored');
-    await expect(waiting).rejects.toThrow('has taken more than 10000 ms and was not stored');
-    disk.flush = async () => {};
-    for (const flush of disk.flushes) flush.resolve();
-    await turns();
-    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ replayed: true });
-    expect(await pets.insertOnce(rex, idempotencyFor('c'))).toMatchObject({ replayed: false });
-    expect(count(db)).toBe(3n);
-  });
+  await expect(committed).rejects.toThrow('has taken more than 10000 ms and may be stored');
+  await expect(waiting).rejects.toThrow('has taken more than 10000 ms and was not stored');
+  disk.flush = async () => {};
+  for (const flush of disk.flushes) flush.resolve();
+  await turns();
+  expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ replayed: true });
+  expect(await pets.insertOnce(rex, idempotencyFor('c'))).toMatchObject({ replayed: false });
+  expect(count(db)).toBe(3n);
 });
 
 /** A disk whose flushes the test ends. */

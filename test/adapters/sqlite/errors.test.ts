@@ -11,21 +11,17 @@ const PRIMARY_CODES = [...numbers(29), 100, 101];
 const CODES = PRIMARY_CODES.flatMap((code) => [code, code + (1 << 8), code + (12 << 8)]);
 
 describe('translated', () => {
+  const unavailable = (cause: Error) =>
+    new StorageUnavailable(`SQLite is unavailable: ${cause.message}`, { cause });
+
   it('returns StorageUnavailable with the cause for a failure, and the error itself for a bug', () => {
     for (const errcode of CODES) {
       const error = sqliteError(errcode, 'x');
-      const unavailable = new StorageUnavailable('SQLite is unavailable: x', { cause: error });
-      const expected = FAILURES.includes(errcode % 256) ? unavailable : error;
+      const expected = FAILURES.includes(errcode % 256) ? unavailable(error) : error;
       expect(translated(error), `${errcode}`).toStrictEqual(expected);
     }
-  });
-
-  it('returns StorageUnavailable for a failed system call', () => {
-    const error = Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'stat' });
-
-    expect(translated(error)).toStrictEqual(
-      new StorageUnavailable('SQLite is unavailable: EIO', { cause: error }),
-    );
+    const failedCall = Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'stat' });
+    expect(translated(failedCall)).toStrictEqual(unavailable(failedCall));
   });
 
   it('returns StorageUnavailable for a connection that this process has closed', () => {
@@ -38,14 +34,11 @@ describe('translated', () => {
   });
 
   it.each([
-    ['another error', new Error('x')],
-    [
-      'an error with the code of a system error and no system call',
-      Object.assign(new Error('x'), { code: 'ENOSPC' }),
-    ],
-    ['a string', 'SQLITE_BUSY'],
-    ['undefined', undefined],
-  ])('returns the value itself for %s', (_, error) => {
+    new Error('x'),
+    Object.assign(new Error('no system call'), { code: 'ENOSPC' }),
+    'SQLITE_BUSY',
+    undefined,
+  ])('returns the value itself for anything else: %s', (error) => {
     expect(translated(error)).toBe(error);
   });
 });

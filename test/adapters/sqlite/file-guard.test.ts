@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { copyFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
 import { openSqliteKeys, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
@@ -50,39 +49,35 @@ it.each(WRITES)('a missing file fails a write with a warning: %s', async (_, wri
   expect(warnings).toStrictEqual([refusal('')]);
 });
 
-describe.each(['', '-wal'])('FILE%s', (suffix) => {
-  it('fails writes while it is renamed, and reads continue', async () => {
-    const { pets, probe } = await open();
-    const pet = await pets.insert(rex);
+it.each(['', '-wal'])('FILE%s fails writes while it is renamed, and reads continue', async (suffix) => {
+  const { pets, probe } = await open();
+  const pet = await pets.insert(rex);
 
-    await rename(file + suffix, `${file}-moved`);
-    for (let n = 0; n < 3; n++) await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-    // A copy in its place does not help.
-    await copyFile(`${file}-moved`, file + suffix);
-    await expect(probe.check()).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
-    expect(await pets.findById(pet.id)).toStrictEqual(pet);
-    await rename(`${file}-moved`, file + suffix);
+  await rename(file + suffix, `${file}-moved`);
+  for (let n = 0; n < 3; n++) await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  // A copy in its place does not help.
+  await copyFile(`${file}-moved`, file + suffix);
+  await expect(probe.check()).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
+  expect(await pets.findById(pet.id)).toStrictEqual(pet);
+  await rename(`${file}-moved`, file + suffix);
 
-    const next = await pets.insert(rex);
-    expect(await pets.findById(next.id)).toStrictEqual(next);
-    // Only the first of the refused writes has reached the open files.
-    expect(next.id).toBe(pet.id + 2n);
-    expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
-    expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
-  });
+  const next = await pets.insert(rex);
+  expect(await pets.findById(next.id)).toStrictEqual(next);
+  // Only the first of the refused writes has reached the open files.
+  expect(next.id).toBe(pet.id + 2n);
+  expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
+  expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
 });
 
-describe.each(['-shm', '.lock'])('FILE%s', (suffix) => {
-  it('fails writes while it is missing', async () => {
-    const { pets } = await open();
-    await rename(file + suffix, `${file}-moved`);
+it.each(['-shm', '.lock'])('FILE%s fails writes while it is missing', async (suffix) => {
+  const { pets } = await open();
+  await rename(file + suffix, `${file}-moved`);
 
-    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
-    expect(warnings).toStrictEqual([refusal(suffix)]);
-    await rename(`${file}-moved`, file + suffix);
+  await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
+  expect(warnings).toStrictEqual([refusal(suffix)]);
+  await rename(`${file}-moved`, file + suffix);
 
-    expect((await pets.insert(rex)).name).toBe('Rex');
-  });
+  expect((await pets.insert(rex)).name).toBe('Rex');
 });
 
 describe('a removed WAL', () => {
@@ -193,44 +188,30 @@ describe('a renamed file', () => {
   });
 });
 
-describe('a removed service lock', () => {
-  it('lets a second service start; the first stops writing, and no pet is lost and no id used twice', async () => {
-    const first = await open();
-    const before = await first.pets.insert(rex);
-    await rm(`${file}.lock`);
+it('a service whose lock was removed stops writing when a second one starts, and no id is used twice', async () => {
+  const first = await open();
+  const before = await first.pets.insert(rex);
+  await rm(`${file}.lock`);
 
-    const second = await open();
-    const ids = [before.id];
-    ids.push((await second.pets.insert(rex)).id);
-    // What the first service commits before it notices does no harm.
-    await expect(first.pets.insert(rex)).rejects.toThrow('another service may be using the file now');
-    ids.push((await second.pets.insert(rex)).id);
+  const second = await open();
+  const ids = [before.id];
+  ids.push((await second.pets.insert(rex)).id);
+  // What the first service commits before it notices does no harm.
+  await expect(first.pets.insert(rex)).rejects.toThrow('another service may be using the file now');
+  ids.push((await second.pets.insert(rex)).id);
 
-    expect(new Set(ids).size).toBe(ids.length);
-    const stored = (await second.pets.list({ limit: 100 })).map(({ id }) => id);
-    expect(stored).toEqual(expect.arrayContaining(ids));
-    expect(otherConnection(file).prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
-  });
+  expect(new Set(ids).size).toBe(ids.length);
+  const stored = (await second.pets.list({ limit: 100 })).map(({ id }) => id);
+  expect(stored).toEqual(expect.arrayContaining(ids));
+  expect(otherConnection(file).prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
 });
 
-describe('the command line', () => {
-  it('fails when the file is removed while it writes keys', async () => {
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    await keys.insert(aKey(1));
-    await rm(file);
+it('a command fails when the file is removed while it writes keys', async () => {
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  await keys.insert(aKey(1));
+  await rm(file);
 
-    await expect(keys.revoke(aKey(1).id, now)).rejects.toThrow(/was removed, renamed or replaced/);
-  });
-});
-
-it('a directory that is moved with its files fails writes until it is back', async () => {
-  const { pets } = await open();
-  const directory = dirname(file);
-  await rename(directory, `${directory}-moved`);
-  await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-  await rename(`${directory}-moved`, directory);
-
-  expect((await pets.insert(rex)).name).toBe('Rex');
+  await expect(keys.revoke(aKey(1).id, now)).rejects.toThrow(/was removed, renamed or replaced/);
 });
 
 /** What a write says while these files are missing. */

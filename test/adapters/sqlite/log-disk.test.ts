@@ -171,24 +171,22 @@ describe('the descriptors of a log', () => {
   });
 });
 
-describe('beside a service', () => {
-  it('another SQLite may write and close the file, and the service keeps its locks and its log', async () => {
-    file = await newFile();
-    const { pets } = await openService(file);
-    await pets.insert(rex);
-    const { ino } = await stat(`${file}-wal`);
-    const program = `
-      const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(file)});
-      db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
-      db.close();`;
+it('another SQLite may write and close the file of a service, which keeps its locks and its log', async () => {
+  file = await newFile();
+  const { pets } = await openService(file);
+  await pets.insert(rex);
+  const { ino } = await stat(`${file}-wal`);
+  const program = `
+    const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(file)});
+    db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+    db.close();`;
 
-    execFileSync(process.execPath, ['-e', program]);
+  execFileSync(process.execPath, ['-e', program]);
 
-    // The last connection that closes a file removes its log.
-    expect(await stat(`${file}-wal`)).toMatchObject({ ino });
-    expect((await pets.insert(rex)).id).toBe(3n);
-    expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
-  });
+  // The last connection that closes a file removes its log.
+  expect(await stat(`${file}-wal`)).toMatchObject({ ino });
+  expect((await pets.insert(rex)).id).toBe(3n);
+  expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
 });
 
 describe('a start', () => {

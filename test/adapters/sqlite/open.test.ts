@@ -21,7 +21,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { aKey } from '../../support/api-keys.ts';
+import { callAll } from '../../contracts/storage-kind.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Fifo } from '../../support/fifo.ts';
@@ -50,37 +50,33 @@ const READING: readonly Way[] = [
 /** Every way to open a file. */
 const WAYS: readonly Way[] = [...WRITING, ...READING];
 
-describe('a path', () => {
-  it('is refused at once when it leads to a pipe or to a directory', async () => {
-    await using fifo = await Fifo.make();
+it('a path is refused at once when it leads to a pipe or to a directory', async () => {
+  await using fifo = await Fifo.make();
 
-    for (const path of [fifo.path, dirname(fifo.path)]) {
-      for (const open of WAYS) {
-        expect(await refusal(path, open)).toBe(
-          `the SQLite file ${path} cannot be opened; check that it is a file`,
-        );
-      }
+  for (const path of [fifo.path, dirname(fifo.path)]) {
+    for (const open of WAYS) {
+      expect(await refusal(path, open)).toBe(
+        `the SQLite file ${path} cannot be opened; check that it is a file`,
+      );
     }
-  });
+  }
 });
 
-describe('a file with two hard links', () => {
-  // The WAL has the name of its file, so two services would write two of them.
-  it('is refused under both names, and accepted after one was removed', async () => {
-    const file = await fileWith(PETS);
-    const other = `${file}2`;
-    await hardLink(file, other);
+// The WAL has the name of its file, so two services would write two of them.
+it('a file with two hard links is refused under both names, and accepted after one was removed', async () => {
+  const file = await fileWith(PETS);
+  const other = `${file}2`;
+  await hardLink(file, other);
 
-    for (const name of [file, other]) {
-      for (const open of WAYS) {
-        expect(await refusal(name, open)).toBe(
-          `the SQLite file ${name} has 2 hard links; remove all but one, or use a copy`,
-        );
-      }
+  for (const name of [file, other]) {
+    for (const open of WAYS) {
+      expect(await refusal(name, open)).toBe(
+        `the SQLite file ${name} has 2 hard links; remove all but one, or use a copy`,
+      );
     }
-    await rm(file);
-    for (const open of WAYS) await (await open(other)).close();
-  });
+  }
+  await rm(file);
+  for (const open of WAYS) await (await open(other)).close();
 });
 
 describe('a second service', () => {
@@ -118,39 +114,28 @@ describe('a second service', () => {
   });
 });
 
-describe('a file of another application', () => {
-  it.each([
-    ['text', 'This is not a database. '.repeat(100)],
-    ['a little text', 'Rex'],
-  ])('is refused and left unchanged: %s', async (_, content) => {
-    const file = await newFile();
-    await writeFile(file, content);
+const sql = (script: string) => async (file: string) => {
+  using db = new DatabaseSync(file);
+  db.exec(script);
+};
+const NO_DATABASE = /is not a SQLite database; choose another path$/;
+const FOREIGN = /belongs to another application; choose another path$/;
 
-    for (const open of WAYS) {
-      expect(await refusal(file, open)).toMatch(/is not a SQLite database; choose another path$/);
-    }
-    expect(await readFile(file, 'utf8')).toBe(content);
-    expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
-  });
+it.each<readonly [what: string, make: (file: string) => Promise<void>, refused: RegExp]>([
+  ['text', (file) => writeFile(file, 'This is not a database. '.repeat(100)), NO_DATABASE],
+  ['a little text', (file) => writeFile(file, 'Rex'), NO_DATABASE],
+  ['a database with tables', sql('CREATE TABLE pets (id INTEGER PRIMARY KEY)'), FOREIGN],
+  ['a database with an application id', sql('PRAGMA application_id = 1'), FOREIGN],
+  ['a database with a version', sql('PRAGMA user_version = 1'), FOREIGN],
+  ['a database in WAL mode', sql('PRAGMA journal_mode = WAL; CREATE TABLE t (a)'), FOREIGN],
+])('a file of another application is refused and left unchanged: %s', async (_, make, refused) => {
+  const file = await newFile();
+  await make(file);
+  const before = await readFile(file);
 
-  it.each([
-    ['with tables', 'CREATE TABLE pets (id INTEGER PRIMARY KEY)'],
-    ['with an application id', 'PRAGMA application_id = 1'],
-    ['with a version', 'PRAGMA user_version = 1'],
-    ['in WAL mode', 'PRAGMA journal_mode = WAL; CREATE TABLE t (a)'],
-  ])('is refused and left unchanged: a SQLite database %s', async (_, sql) => {
-    const file = await newFile();
-    using db = new DatabaseSync(file);
-    db.exec(sql);
-    db.close();
-    const before = await readFile(file);
-
-    for (const open of WAYS) {
-      expect(await refusal(file, open)).toMatch(/belongs to another application; choose another path$/);
-    }
-    expect((await readFile(file)).equals(before)).toBe(true);
-    expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
-  });
+  for (const open of WAYS) expect(await refusal(file, open)).toMatch(refused);
+  expect((await readFile(file)).equals(before)).toBe(true);
+  expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
 });
 
 describe('a damaged file', () => {
@@ -281,24 +266,15 @@ describe('after close', () => {
 
     expect((await Promise.all(inserting)).map(({ id }) => id)).toStrictEqual([1n, 2n]);
     const calls = [
-      pets.insert(rex),
-      pets.findById(1n),
-      pets.list({ limit: 1 }),
       archive.read(0n, 1),
       archive.write([anArchivedPet({ id: 9n })]),
       archive.greatestId(),
       archive.lastId(),
       archive.reserve(9n),
       archive.count(9n),
-      keys.insert(aKey()),
-      keys.findById(aKey().id),
-      keys.list(),
-      keys.revoke(aKey().id, new Date()),
-      keys.expire(aKey().id, new Date()),
-      keys.recordUse(new Map([[aKey().id, new Date()]])),
       probe.check(),
     ];
-    for (const outcome of await Promise.allSettled(calls)) {
+    for (const outcome of [...(await callAll({ pets, keys })), ...(await Promise.allSettled(calls))]) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
     }
     expect(await close()).toBeUndefined();

@@ -29,6 +29,17 @@ const READING: readonly Way[] = [
   ],
 ];
 
+const EVERY = [...CREATING, ...READING];
+
+/** Creates an empty database. */
+async function create(path: string): Promise<void> {
+  await (await sqliteStorage.open(`sqlite:${path}`, { for: 'writing' })).close();
+}
+
+async function expectRefused(opening: Promise<unknown>, message: string): Promise<void> {
+  await expect(opening).rejects.toMatchObject({ kind: 'storage-setup', message });
+}
+
 it('is chosen by a URL with a path, and only one service at a time can open it', () => {
   expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true, shared: false });
   expect(sqliteStorage.isUrl('sqlite:a:b.db')).toBe(true);
@@ -37,20 +48,31 @@ it('is chosen by a URL with a path, and only one service at a time can open it',
   }
 });
 
-describe.each(CREATING)('the URL of a database that %s may create', (_, open) => {
-  it('must be in a directory that exists', async () => {
+it.each(CREATING)(
+  'the URL of a database that %s may create must be in a directory that exists',
+  async (_, open) => {
     const directory = await testDirectory();
-    await expect(open(`sqlite:${directory}/dta/petstore.db`)).rejects.toMatchObject({
-      kind: 'storage-setup',
-      message: `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
-    });
+    const path = join(directory, 'dta/petstore.db');
+    await expectRefused(
+      open(`sqlite:${path}`),
+      `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
+    );
     expect(await readdir(directory)).toStrictEqual([]);
 
     await mkdir(join(directory, 'dta'));
-    const storage = await open(`sqlite:${directory}/dta/petstore.db`);
-    await storage.close();
-    expect(existsSync(join(directory, 'dta/petstore.db'))).toBe(true);
-  });
+    await (await open(`sqlite:${path}`)).close();
+    expect(existsSync(path)).toBe(true);
+  },
+);
+
+it.each(READING)('the URL of a database for %s must name a file that exists', async (_, open) => {
+  const directory = await testDirectory();
+  const path = join(directory, 'mistyped.db');
+  await expectRefused(open(`sqlite:${path}`), `there is no SQLite file ${path}`);
+  expect(await readdir(directory)).toStrictEqual([]);
+
+  await create(path);
+  await (await open(`sqlite:${path}`)).close();
 });
 
 it('the default is created with its directory, and a relative path is always the name of a file', async () => {
@@ -67,22 +89,7 @@ it('the default is created with its directory, and a relative path is always the
   }
 });
 
-describe.each(READING)('the URL of a database for %s', (_, open) => {
-  it('must name a file that exists', async () => {
-    const directory = await testDirectory();
-    await expect(open(`sqlite:${directory}/mistyped.db`)).rejects.toMatchObject({
-      kind: 'storage-setup',
-      message: `there is no SQLite file ${directory}/mistyped.db`,
-    });
-    expect(await readdir(directory)).toStrictEqual([]);
-
-    await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
-    await (await open(`sqlite:${directory}/pets.db`)).close();
-    expect(await readdir(directory)).toContain('pets.db');
-  });
-});
-
-describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) => {
+describe.each(EVERY)('the URL of a database for %s', (_, open) => {
   it.each([
     [
       'sqlite://relative.db',
@@ -93,12 +100,10 @@ describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) =>
       'sqlite:///petstore.db is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
     ],
     ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
-  ])('is refused: %s', async (url, message) => {
-    await expect(open(url)).rejects.toMatchObject({ kind: 'storage-setup', message });
+  ])('is refused when it is ambiguous: %s', async (url, message) => {
+    await expectRefused(open(url), message);
   });
-});
 
-describe.each([...CREATING, ...READING])('a URL that is hardly the path of a file, for %s', (_, open) => {
   it.each([
     ['pets.db\r', 'pets.db\\u{d}', 'pets.db'],
     ['pets.db\n', 'pets.db\\u{a}', 'pets.db'],
@@ -116,50 +121,43 @@ describe.each([...CREATING, ...READING])('a URL that is hardly the path of a fil
     ['"pets.db"', '"pets.db"', 'pets.db'],
     ['?', '?', 'PATH'],
   ])(
-    'is refused with what to write, beside the file that is meant, unless it is there: %j',
+    'is refused when it is hardly the path of a file, with what to write, unless that file is there: %j',
     async (name, shown, meant) => {
       const directory = await testDirectory();
-      await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
+      await create(join(directory, 'pets.db'));
       const before = await readdir(directory);
-      await expect(open(`sqlite:${directory}/${name}`)).rejects.toMatchObject({
-        kind: 'storage-setup',
-        message:
-          `there is no SQLite file "${shown}", and what follows sqlite: is a path without escapes, query or comment; ` +
+      await expectRefused(
+        open(`sqlite:${directory}/${name}`),
+        `there is no SQLite file "${shown}", and what follows sqlite: is a path without escapes, query or comment; ` +
           `write sqlite:${directory}/${meant}`,
-      });
+      );
       expect(await readdir(directory)).toStrictEqual(before);
       await copyFile(join(directory, 'pets.db'), join(directory, name));
       await (await open(`sqlite:${directory}/${name}`)).close();
     },
   );
 
-  it('is no reason to refuse a directory', async () => {
+  it('may lead through a directory with such a name', async () => {
     const directory = join(await testDirectory(), 'C# 100%20?');
     await mkdir(directory);
-    await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
+    await create(join(directory, 'pets.db'));
     await (await open(`sqlite:${directory}/pets.db`)).close();
     expect(await readdir(directory)).toContain('pets.db');
   });
-});
 
-describe.each([...CREATING, ...READING])('what the system says about a path, for %s', (_, open) => {
   it.each([
     ['file/petstore.db', 'ENOTDIR: not a directory'],
     [`${'x'.repeat(256)}.db`, 'ENAMETOOLONG: name too long'],
     ['loop/petstore.db', 'ELOOP: too many symbolic links encountered'],
     ['closed/petstore.db', 'EACCES: permission denied'],
-  ])('is in the refusal: %s', async (name, reason) => {
+  ])('is refused with what the system says about its path: %s', async (name, reason) => {
     const directory = await testDirectory();
     await chmod(directory, 0o755);
     await writeFile(join(directory, 'file'), '');
     await symlink('loop', join(directory, 'loop'));
     await mkdir(join(directory, 'closed'), 0o700);
     const path = join(directory, name);
-    await asNobody(directory, 0o755, async () => {
-      await expect(open(`sqlite:${path}`)).rejects.toMatchObject({
-        kind: 'storage-setup',
-        message: `the SQLite file ${path} cannot be opened: ${reason}, stat '${path}'`,
-      });
-    });
+    const refusal = `the SQLite file ${path} cannot be opened: ${reason}, stat '${path}'`;
+    await asNobody(directory, 0o755, () => expectRefused(open(`sqlite:${path}`), refusal));
   });
 });
