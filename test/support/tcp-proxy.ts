@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
-import { SeededRandom } from './seeded-random.ts';
 
 type Pair = { readonly client: Socket; readonly server: Socket; doomed: boolean };
 
@@ -13,8 +12,6 @@ export class TcpProxy {
   readonly #port: number;
   readonly #server = createServer({ noDelay: true }, (client) => this.#accept(client));
   readonly #pairs = new Set<Pair>();
-  /** Equal in every run. */
-  readonly #random = new SeededRandom(1);
   #stalled = false;
   #toLose: { readonly mark: Buffer; times: number } | undefined;
   #toHold: { readonly mark: Buffer; readonly caught: (release: () => void) => void } | undefined;
@@ -66,20 +63,6 @@ export class TcpProxy {
       client.resume();
       server.resume();
     }
-  }
-
-  /**
-   * Resets connections to the client. New ones are accepted.
-   *
-   * @param share the probability for each connection, from 0 to 1
-   */
-  reset(share = 1): void {
-    for (const { client } of this.#pairs) if (this.#random.chance(share)) client.resetAndDestroy();
-  }
-
-  /** Like {@link reset}, but ends connections gracefully. */
-  end(share = 1): void {
-    for (const { client } of this.#pairs) if (this.#random.chance(share)) client.end();
   }
 
   /** Cuts every connection and refuses new ones. Idempotent. */

@@ -1,7 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { databasePool, openClient, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -38,22 +40,32 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are found in one query when many are requested at once, missing keys included', async () => {
+  it('are found in one query when many are requested at once, and queries begin 5 ms apart at least', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await Promise.all(numbers(50).map((n) => keys.insert(aKey(n))));
     await keys.list();
     commands.length = 0;
+    const queried = () => commands.map(({ command }) => command['filter']._id.$in.length);
+    // The timers of the driver are real.
+    const clock = fakeClock('setTimeout', 'clearTimeout');
 
     const asked = Array.from({ length: 200 }, (_, n) => n % 100);
     const found = await Promise.all(asked.map((n) => keys.findById(aKey(n).id)));
 
     expect(found).toStrictEqual(asked.map((n) => (n < 50 ? aKey(n) : undefined)));
-    // The first query starts at once. The second serves all others.
-    expect(commands.map(({ command }) => command['filter']._id.$in.length)).toStrictEqual([100]);
     // A caller that changes its result does not affect the others.
     found[0]!.createdAt.setTime(0);
     expect(found[100]).toStrictEqual(aKey(0));
+    const next = [keys.findById(aKey(1).id), keys.findById(aKey(2).id)];
+    clock.advance(4);
+    await turn();
+    expect(queried()).toStrictEqual([100]);
+    clock.advance(1);
+    await Promise.all(next);
+    clock.advance(5);
+    await keys.findById(aKey(3).id);
+    expect(queried()).toStrictEqual([100, 2, 1]);
   });
 
   it('record their use with one command, without an upsert', async () => {

@@ -91,20 +91,6 @@ it('confirms the primary before the first read, with a linearizable read, and no
   expect(work).toHaveBeenCalledTimes(2);
 });
 
-it('shares the next confirmation between the reads that begin during one', async () => {
-  const first = read(async () => 1);
-  await turn();
-  const later = [read(async () => 2), read(async () => 3)];
-  await turn();
-  expect(driver.confirmations).toHaveLength(1);
-  await driver.confirm();
-  expect(await first).toBe(1);
-  await driver.confirm();
-
-  expect(await Promise.all(later)).toStrictEqual([2, 3]);
-  expect(driver.confirmations).toHaveLength(2);
-});
-
 it('confirms a miss, and reads again', async () => {
   await confirmed();
   const isMiss = (result: number) => result === 1;

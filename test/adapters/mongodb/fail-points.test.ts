@@ -6,9 +6,7 @@ import { failCommand, failPoint, separateMongo } from '../../support/fail-point.
 import { freshDatabase, openClient, openService } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const at = new Date(1_797_000_000_001);
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
-const NOT_WRITABLE_PRIMARY = 10_107;
 
 describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () => {
   const { server, emptyDatabase } = separateMongo();
@@ -18,36 +16,6 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
     const { db: ours, reads, sent } = await openClient(url);
     return { keys: new MongoApiKeyRepository(ours, reads), db, sent };
   }
-
-  it('a key is stored once when the write concern times out, the second time with a duplicate key', async () => {
-    const { keys, db, sent } = await open();
-    await failCommand(db, 'insert', { times: 2 }, { writeConcernError: TIMED_OUT });
-
-    await keys.insert(aKey());
-
-    expect(await keys.list()).toStrictEqual([aKey()]);
-    expect(sent('insert')).toBeGreaterThanOrEqual(2);
-  });
-
-  it.each(['insert', 'find', 'findAndModify', 'update'])(
-    'a key keeps every change as it was asked for while the server is not primary: %s',
-    async (command) => {
-      const { keys, db, sent } = await open();
-      // More failures than the driver itself retries.
-      await failCommand(db, command, { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
-
-      expect(await keys.findById(aKey().id)).toBeUndefined();
-      await keys.insert(aKey());
-      const used = new Date(at);
-      const recording = keys.recordUse(new Map([[aKey().id, used]]));
-      used.setTime(0);
-      await recording;
-      await keys.revoke(aKey().id, at);
-
-      expect(await keys.findById(aKey().id)).toStrictEqual({ ...aKey(), lastUsedAt: at, revokedAt: at });
-      expect(sent(command)).toBeGreaterThan(3);
-    },
-  );
 
   it('a key is not acknowledged before a majority has it, even if a retry finds it', async () => {
     const { keys, db, sent } = await open();

@@ -59,12 +59,6 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       ({ db }) => failCommand(db, 'find', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY }),
       1,
     ],
-    [
-      'the write concern times out, the second time with a duplicate key',
-      ({ db }) => failCommand(db, 'insert', { times: 2 }, { writeConcernError: TIMED_OUT }),
-      // Or more: until a majority has the document.
-      expect.toSatisfy((inserts: number) => inserts >= 3),
-    ],
   ])('stores exactly one pet for each that shares its command when %s', async (_, fail, inserts) => {
     const at = await proxied();
     await fail(at);
@@ -73,7 +67,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
 
     expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(IDS);
     expect(await idsIn(at.pets)).toStrictEqual(IDS);
-    expect(at.sent('insert')).toStrictEqual(inserts);
+    expect(at.sent('insert')).toBe(inserts);
   });
 
   it('takes no id below another, although an election has undone those before it', async () => {
@@ -107,20 +101,6 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(new Set(ids).size).toBe(ids.length);
     expect(await pets.countDocuments()).toBe(ids.length);
     expect(commands.filter(isConfirmation).length).toBeGreaterThan(0);
-  });
-
-  it('goes round strangers with some of the ids, which stay, although the write concern times out', async () => {
-    const { db, pets, repository } = await opened();
-    await repository.insert(aPet({ name: 'first' }));
-    await pets.insertMany([3n, 6n, 21n].map((_id) => ({ _id, ...stranger })));
-    await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
-
-    const stored = await insertRexes(repository, COUNT);
-
-    const ids = [2n, ...IDS.slice(1).map((id) => id + 20n)];
-    expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(ids);
-    expect(await pets.countDocuments(stranger)).toBe(3);
-    expect(await pets.countDocuments({ name: 'Rex' })).toBe(COUNT);
   });
 
   it('takes no other id before a majority stands behind the rejection', async () => {

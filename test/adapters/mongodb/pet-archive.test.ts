@@ -35,19 +35,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('continues when the reply to a batch is lost', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
-    await using target = await opened(proxyUrl);
-    proxy.loseReplies('insert', 1);
-
-    await target.archive.write(archivedPets(100));
-
-    expect(proxy.repliesToLose).toBe(0);
-    expect(await target.archive.read(0n, 200)).toStrictEqual(archivedPets(100));
-    await proxy.close();
-  });
-
   it('rejects with an error that is not an outage', async () => {
     const { url } = await emptyDatabase();
     await using target = await opened(url);

@@ -8,9 +8,11 @@ import { failCommand } from '../../support/fail-point.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { openService } from '../../support/mongo-database.ts';
+import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
+const here = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
 
 // mongodb-roles.test.ts has the privileges. Only a mongod process can be started with `--auth`.
 const none = (await sharedMongo())?.kind !== 'process';
@@ -30,12 +32,6 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await first.close();
     admin = await new MongoClient(urlOf('root')).connect();
     const db = admin.db('admin');
-    const users = {
-      migrator: ['readWrite', 'dbAdmin'],
-      service: ['readWrite'],
-      checker: ['read'],
-      reader: [],
-    };
     const collections = {
       pets: ['find', 'insert', 'listIndexes'],
       api_keys: ['find', 'update'],
@@ -47,14 +43,17 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       actions,
     }));
     await db.command({ createRole: 'blind', privileges, roles: [] });
-    const inherited = [{ role: 'readWrite', db: DATABASE }];
-    await db.command({ createRole: 'heir', privileges: [], roles: inherited });
-    for (const role of ['blind', 'heir', 'readWriteAnyDatabase']) {
-      const user = role === 'readWriteAnyDatabase' ? 'anywhere' : role;
-      await db.command({ createUser: user, pwd: 'secret', roles: [role] });
-    }
-    for (const [user, names] of Object.entries(users)) {
-      const roles = names.map((role) => ({ role, db: DATABASE }));
+    await db.command({ createRole: 'heir', privileges: [], roles: here('readWrite') });
+    const users = {
+      migrator: here('readWrite', 'dbAdmin'),
+      service: here('readWrite'),
+      checker: here('read'),
+      reader: [],
+      blind: ['blind'],
+      heir: ['heir'],
+      anywhere: ['readWriteAnyDatabase'],
+    };
+    for (const [user, roles] of Object.entries(users)) {
       await db.command({ createUser: user, pwd: 'secret', roles });
     }
     await migrate(urlOf('migrator'));
@@ -84,25 +83,21 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     const users = admin.db('admin');
     const service = { updateUser: 'service' };
     onTestFinished(async () => {
-      await users.command({ ...service, pwd: 'secret', roles: [{ role: 'readWrite', db: DATABASE }] });
+      await users.command({ ...service, pwd: 'secret', roles: here('readWrite') });
     });
+    const lists = () => numbers(20).map(() => pets.list({ limit: 1 }));
     const all = () =>
-      Promise.allSettled([
-        probe.check(),
-        ...Array.from({ length: 20 }, () => pets.list({ limit: 1 })),
-        ...Array.from({ length: 20 }, () => pets.insert(aPet())),
-      ]);
+      Promise.allSettled([probe.check(), ...lists(), ...numbers(20).map(() => pets.insert(aPet()))]);
 
     await users.command({ ...service, roles: [] });
     for (const outcome of await all()) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
     }
-    await users.command({ ...service, roles: [{ role: 'readWrite', db: DATABASE }] });
+    await users.command({ ...service, roles: here('readWrite') });
     await users.command({ ...service, pwd: 'another' });
     // Open connections stay authenticated. They are closed, and new ones are refused.
     const off = await failCommand(users, 'find', 'alwaysOn', { closeConnection: true });
-    const lists = await Promise.allSettled(Array.from({ length: 20 }, () => pets.list({ limit: 1 })));
-    for (const outcome of lists) {
+    for (const outcome of await Promise.allSettled(lists())) {
       // Not the message of the deadline: such a call is not retried.
       const message = 'MongoDB is unavailable: AuthenticationFailed (18)';
       const reason = expect.objectContaining({ name: 'StorageUnavailable', message });

@@ -19,42 +19,43 @@ const at = 'MongoDB at one:1, two:2, database "shop":';
 const WRONG_LOGIN =
   'wrong password, or no such user in the database "admin"; authSource names the database that has the user, often admin';
 
-it.each<readonly [Error, string]>([
-  [new MongoError('no connection'), `${at} no connection`],
+const unauthorized = (message: string) => new MongoServerError({ code: 13, message });
+
+it.each<readonly [MongoClient, Error, string]>([
+  [client, new MongoError('no connection'), `${at} no connection`],
   [
+    clientOf({ srvHost: 'cluster.example', hosts: [], dbName: 'shop' }),
+    new MongoError('no connection'),
+    'MongoDB at cluster.example, database "shop": no connection',
+  ],
+  [
+    client,
     Object.assign(new Error('getaddrinfo ENOTFOUND one'), { code: 'ENOTFOUND' }),
     `${at} getaddrinfo ENOTFOUND one`,
   ],
   [
-    new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
+    client,
+    unauthorized('not authorized on shop to execute command { find: "pets" }'),
     `${at} Unauthorized (13); docs/storage.md has the table of roles`,
   ],
   [
+    clientOf(hosts),
+    unauthorized('command find requires authentication'),
+    `${at} it wants a login: put USER:PASSWORD@ before the host, percent-encoded`,
+  ],
+  [
+    client,
     new MongoServerError({ code: 18, codeName: 'AuthenticationFailed', message: 'Authentication failed.' }),
     `${at} AuthenticationFailed (18): ${WRONG_LOGIN}`,
   ],
   // Of Atlas.
   [
+    client,
     new MongoServerError({ code: 8000, codeName: 'AtlasError', message: 'bad auth : me' }),
     `${at} AtlasError (8000): ${WRONG_LOGIN}`,
   ],
-])('an error becomes one line for the operator: %s', (error, line) => {
-  const reported = toSetupError(client, error);
-
-  expect(reported).toStrictEqual(new StorageSetupError(line));
-});
-
-it('a server that wants a login is told from an account without a role', () => {
-  const error = new MongoServerError({ code: 13, message: 'command find requires authentication' });
-  const line = `${at} it wants a login: put USER:PASSWORD@ before the host, percent-encoded`;
-  expect(toSetupError(clientOf(hosts), error)).toStrictEqual(new StorageSetupError(line));
-});
-
-it('an error names a cluster by its service record', () => {
-  const cluster = clientOf({ srvHost: 'cluster.example', hosts: [], dbName: 'shop' });
-  expect(toSetupError(cluster, new MongoError('no'))).toMatchObject({
-    message: 'MongoDB at cluster.example, database "shop": no',
-  });
+])('an error becomes one line for the operator: $2', (from, error, line) => {
+  expect(toSetupError(from, error)).toStrictEqual(new StorageSetupError(line));
 });
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])(

@@ -86,18 +86,11 @@ it.each([
   ['mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many', /maxPoolSize/],
   ['mongodb://[::1/petstore', /\[::1/],
   ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
+  ['mongodb://tom:cret/petstore', /: is the user name or the password not percent-encoded\?$/],
 ])('a connection string is refused with a reason in one line: %s', (url, reason) => {
   expect(() => createClient(url)).toThrow(StorageSetupError);
   expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
   expect(() => createClient(url)).toThrow(reason);
-});
-
-it('a connection string is refused with a hint if the reason quotes a credential', () => {
-  expect(() => createClient('mongodb://tom:cret/petstore')).toThrow(
-    new StorageSetupError(
-      'not a usable MongoDB connection string: is the user name or the password not percent-encoded?',
-    ),
-  );
 });
 
 it.each([

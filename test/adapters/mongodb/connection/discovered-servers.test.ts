@@ -5,11 +5,13 @@ import { discoverServers } from '../../../../src/adapters/mongodb/connection/ser
 
 const SET = { setName: 'rs' } as const;
 const ADDRESS = 'one:27017';
+const TWO = { hosts: [ADDRESS, 'two:27017'] };
 
 /** What a discovery says of the servers. */
 function discover(options: Document = {}) {
-  const hosts = ['one:27017'];
-  const client = Object.assign(new EventEmitter(), { options: { hosts, connectTimeoutMS: 300, ...options } });
+  const client = Object.assign(new EventEmitter(), {
+    options: { hosts: [ADDRESS], connectTimeoutMS: 300, ...options },
+  });
   const discovery = discoverServers(client as unknown as MongoClient);
   return {
     discovery,
@@ -20,34 +22,28 @@ function discover(options: Document = {}) {
   };
 }
 
-it.each<readonly [Document, string]>([
-  [{ ...SET, isWritablePrimary: true }, 'is the primary of the replica set "rs"'],
-  [{ ...SET, secondary: true }, 'is a secondary of the replica set "rs"'],
-  [{ ...SET, arbiterOnly: true }, 'is an arbiter of the replica set "rs"'],
-  [SET, 'is a member of the replica set "rs" that is not ready'],
-  [{ isreplicaset: true }, 'is a member of a replica set that has not been initiated'],
-  [{ msg: 'isdbgrid' }, 'is a mongos'],
-  [{ isWritablePrimary: true }, 'is a standalone server'],
-])('a server that answers %o %s', (reply, role) => {
-  const { discovery, answers } = discover();
+it.each<readonly [options: Document, reply: Document, role: string]>([
+  [{}, { ...SET, isWritablePrimary: true }, 'is the primary of the replica set "rs"'],
+  [{}, { ...SET, secondary: true }, 'is a secondary of the replica set "rs"'],
+  [{}, { ...SET, arbiterOnly: true }, 'is an arbiter of the replica set "rs"'],
+  [{}, SET, 'is a member of the replica set "rs" that is not ready'],
+  [{}, { isreplicaset: true }, 'is a member of a replica set that has not been initiated'],
+  [{}, { msg: 'isdbgrid' }, 'is a mongos'],
+  [{}, { isWritablePrimary: true }, 'is a standalone server'],
+  [TWO, {}, 'is a standalone server, which cannot be one of several hosts'],
+  [
+    { ...TWO, replicaSet: 'rs' },
+    {},
+    'is a standalone server, but the connection string asks for replicaSet=rs',
+  ],
+])('with the options %o, a server that answers %o %s', (options, reply, role) => {
+  const { discovery, answers } = discover(options);
   answers(reply);
   expect(discovery.describe()).toBe(`one:27017 ${role}`);
 });
 
-it.each<readonly [Document, string]>([
-  [{ hosts: [ADDRESS, 'two:27017'] }, 'is a standalone server, which cannot be one of several hosts'],
-  [
-    { hosts: [ADDRESS, 'two:27017'], replicaSet: 'rs' },
-    'is a standalone server, but the connection string asks for replicaSet=rs',
-  ],
-])('a standalone server does not fit %o', (options, role) => {
-  const { discovery, answers } = discover(options);
-  answers({});
-  expect(discovery.describe()).toBe(`one:27017 ${role}`);
-});
-
 it('the last state of each server counts', () => {
-  const { discovery, answers, fails } = discover({ hosts: [ADDRESS, 'two:27017'] });
+  const { discovery, answers, fails } = discover(TWO);
   answers({ ...SET, secondary: true });
   fails(new Error('connect ECONNREFUSED'), 'two:27017');
   answers({ ...SET, isWritablePrimary: true });
@@ -67,7 +63,7 @@ it('a server that closes a TLS connection may still be another one', () => {
 it.each<readonly [Document, string]>([
   [{}, '(a member named by the replica set) '],
   [{ srvHost: 'cluster.example' }, ''],
-  [{ hosts: [ADDRESS, 'two:27017'] }, ''],
+  [TWO, ''],
 ])('tells a host of the connection string from another: %o', (options, origin) => {
   const { discovery, fails } = discover(options);
   fails(new Error('no'), 'two:27017');

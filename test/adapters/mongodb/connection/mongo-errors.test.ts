@@ -34,19 +34,12 @@ function meaningOf(error: unknown): string {
   return means instanceof StorageUnavailable ? `unavailable, ${retry}` : `a bug, ${retry}`;
 }
 
-it.each([1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654])(
-  'the code of a server %i means an outage',
-  (code) => {
-    expect(meaningOf(reply(code))).toBe('unavailable, retried');
-  },
-);
-
-it.each([2, 9, 14, 11_000, 40_415])('the code of a server %i rejects the request itself: a bug', (code) => {
-  expect(meaningOf(reply(code))).toBe('a bug, not retried');
-});
-
-it.each([13, 18])('the code of a server %i needs an operator', (code) => {
-  expect(meaningOf(reply(code))).toBe('unavailable, not retried');
+it.each([
+  ['an outage', 'unavailable, retried', [1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654]],
+  ['that the request itself is a bug', 'a bug, not retried', [2, 9, 14, 11_000, 40_415]],
+  ['that an operator is needed', 'unavailable, not retried', [13, 18]],
+])('the code of a server means %s: %s', (_, meaning, codes) => {
+  for (const code of codes) expect(meaningOf(reply(code)), `${code}`).toBe(meaning);
 });
 
 it('a server says by a message that the index of a hint is missing: that needs an operator', () => {
