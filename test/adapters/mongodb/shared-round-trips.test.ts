@@ -4,7 +4,6 @@ import { BSON, Long } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
-import { type Pet } from '../../../src/domain/pet.ts';
 import { addressOf, databasePool, openRepository, type TestDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -12,11 +11,12 @@ import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-/** Stores pets with the ids from 1 to `count`. */
-async function fill({ pets }: TestDatabase, count: number): Promise<Pet[]> {
+/** A repository of pets with the ids from 1 to `count`. */
+async function filled(count: number) {
+  const database = await emptyDatabase();
   const stored = numbers(count).map((n) => ({ id: BigInt(n + 1), ...rex, name: `pet ${n}` }));
-  await pets.insertMany(stored.map(({ id, ...pet }) => ({ _id: id, ...pet })));
-  return stored;
+  await database.pets.insertMany(stored.map(({ id, ...pet }) => ({ _id: id, ...pet })));
+  return { database, stored, ...(await openRepository(database.url)) };
 }
 
 /** Stores a pet whose name is not UTF-8. No driver sends that, so the command is written to a socket. */
@@ -37,10 +37,8 @@ async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<
 
 describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB${leftOut}`, () => {
   it('cost one command for 200 calls, and each caller gets its own pet', async () => {
-    const database = await emptyDatabase();
     // Without a batch size, the server would end the reply after 101 documents.
-    const stored = await fill(database, 150);
-    const { repository, sent } = await openRepository(database.url);
+    const { stored, repository, sent } = await filled(150);
 
     const asked = [...stored, ...stored.slice(0, 50)];
     const found = await Promise.all(asked.map(({ id }) => repository.findById(id)));
@@ -50,8 +48,7 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
   });
 
   it('are found beside missing ones and damaged ones, which fail only for those who ask for them', async () => {
-    const database = await emptyDatabase();
-    const stored = await fill(database, 5);
+    const { database, stored, repository, sent } = await filled(5);
     await database.pets.updateOne(
       { _id: 2n },
       { $set: { status: 'sole' } },
@@ -59,7 +56,6 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
     );
     await database.pets.deleteOne({ _id: 4n });
     await storeInvalidText(database, 4n);
-    const { repository, sent } = await openRepository(database.url);
 
     const outcomes = await Promise.allSettled(
       [1n, 2n, 3n, 4n, 5n, 2n, 6n, -1n, 0n, 2n ** 63n - 1n].map((id) => repository.findById(id)),
@@ -82,9 +78,7 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
 
 describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoDB${leftOut}`, () => {
   it('share a command if they are identical, and nothing if they differ', async () => {
-    const database = await emptyDatabase();
-    const stored = await fill(database, 30);
-    const { repository, sent } = await openRepository(database.url);
+    const { stored, repository, sent } = await filled(30);
 
     const some = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 5n }] as const;
     const queries = [...some, ...some.map((query) => ({ ...query, status: 'available' as const }))];
@@ -102,11 +96,9 @@ describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoD
   });
 
   it('fail for all who ask for a damaged pet, and for no one else', async () => {
-    const database = await emptyDatabase();
-    const stored = await fill(database, 4);
+    const { database, stored, repository } = await filled(4);
     await database.pets.deleteOne({ _id: 3n });
     await storeInvalidText(database, 3n);
-    const { repository } = await openRepository(database.url);
 
     const queries = [{ limit: 2 }, { limit: 3 }, { limit: 3 }, { limit: 9, after: 3n }];
     const outcomes = await Promise.allSettled(queries.map((query) => repository.list(query)));

@@ -153,9 +153,7 @@ describe('a file that another program has locked', () => {
 
 it('a close waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
-  const warnings: string[] = [];
-  const log = { warn: (message: string) => void warnings.push(message) };
-  const { disk, pets, queue } = await openedOnHeldDisk({ log });
+  const { disk, pets, queue, warnings } = await openedOnHeldDisk();
   const inserting = pets.insert(rex);
   let isClosed = false;
   const closing = queue.close().finally(() => (isClosed = true));
@@ -241,9 +239,7 @@ describe('a pet that is committed and not on the disk', () => {
 
 describe('a flush that fails', () => {
   it('fails its batch and what waits, and nothing is committed or acknowledged before a checkpoint', async () => {
-    const warnings: string[] = [];
-    const log = { warn: (message: string) => void warnings.push(message) };
-    const { disk, db, pets, queue } = await openedOnHeldDisk({ log });
+    const { disk, db, pets, queue, warnings } = await openedOnHeldDisk();
     const recovery = Promise.withResolvers<void>();
     disk.recover = async () => recovery.promise;
     const refused: Promise<unknown>[] = [];
@@ -300,8 +296,7 @@ describe('a flush that fails', () => {
   });
 
   it('hides pets, is logged and is recovered from a second time like the first', async () => {
-    const warnings: string[] = [];
-    const { disk, pets } = await openedOnHeldDisk({ log: { warn: (line) => void warnings.push(line) } });
+    const { disk, pets, warnings } = await openedOnHeldDisk();
     for (const round of [1, 2]) {
       const recovery = Promise.withResolvers<void>();
       disk.recover = () => recovery.promise;
@@ -377,7 +372,9 @@ async function opened(options: Parameters<typeof commitsTo>[1] = {}) {
 
 async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
   const disk = new HeldDisk();
-  return { disk, ...(await opened({ disk, ...options })) };
+  const warnings: string[] = [];
+  const log = { warn: (line: string) => void warnings.push(line) };
+  return { disk, warnings, ...(await opened({ disk, log, ...options })) };
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

@@ -55,11 +55,9 @@ describe('setupError', () => {
   ])('says in one line what to do about %i', (errcode, expected) => {
     const error = sqliteError(errcode, 'of\nSQLite');
 
-    const result = setupError('/data/pets.db', error);
-
-    expect(result).toBeInstanceOf(StorageSetupError);
-    expect(result).toHaveProperty('message', `the SQLite file /data/pets.db ${expected}`);
-    expect(result).toHaveProperty('cause', error);
+    expect(setupError('/data/pets.db', error)).toStrictEqual(
+      new StorageSetupError(`the SQLite file /data/pets.db ${expected}`, { cause: error }),
+    );
   });
 
   it('gives the reason of the system', () => {

@@ -27,6 +27,8 @@ class Night {
   readonly client = new EventEmitter();
   readonly simulation = new Simulation(new SeededRandom(1));
   readonly warnings: string[] = [];
+  /** How each call ends, and after how many milliseconds. */
+  readonly calls: Promise<{ ms: number; value?: string; reason?: unknown }>[] = [];
   readonly reads = new ConfirmedReads(this as unknown as Db, {
     warn: (line) => void this.warnings.push(line),
   });
@@ -58,8 +60,12 @@ class Night {
     this.client.emit('topologyDescriptionChanged', event);
   }
 
-  /** How a call that begins now ends, and after how many milliseconds. */
-  async call(timeoutMs = 20_000, read = async () => 'pets') {
+  /** Begins a call. */
+  call(timeoutMs = 20_000, read = async () => 'pets'): void {
+    this.calls.push(this.#outcome(timeoutMs, read));
+  }
+
+  async #outcome(timeoutMs: number, read: () => Promise<string>) {
     const beganMs = this.simulation.nowMs;
     const [outcome] = await Promise.allSettled([this.reads.read(timeoutMs, read)]);
     const ms = Math.round(this.simulation.nowMs - beganMs);
@@ -80,28 +86,26 @@ class Night {
 
 it('ends calls at the time of an election, and within a second after it, until there is a primary', async () => {
   const night = new Night();
-  const calls: Promise<unknown>[] = [];
-  const call = (timeoutMs?: number) => void calls.push(night.call(timeoutMs));
   const abandoned = vi.fn<() => Promise<string>>();
   await night.play({
     0: () => night.sees(NONE, S, S),
-    1: () => calls.push(night.call(20_000, abandoned)),
-    4_000: () => call(),
-    19_900: () => call(),
-    25_000: () => call(),
+    1: () => night.call(20_000, abandoned),
+    4_000: () => night.call(),
+    19_900: () => night.call(),
+    25_000: () => night.call(),
     // Of a probe.
-    25_001: () => call(1_500),
+    25_001: () => night.call(1_500),
     // Of a command, which waits as long as it may.
-    25_002: () => call(90_000),
-    25_500: () => call(),
+    25_002: () => night.call(90_000),
+    25_500: () => night.call(),
     // Before the pauses of the calls end.
     25_901: () => night.sees(NONE, P, S),
-    26_000: () => call(),
+    26_000: () => night.call(),
   });
 
   const refused = (ms: number) => ({ ms, reason: NO_PRIMARY });
   const answered = (ms: number) => ({ ms, value: 'pets' });
-  expect(await Promise.all(calls)).toStrictEqual([
+  expect(await Promise.all(night.calls)).toStrictEqual([
     refused(19_999),
     refused(16_000),
     refused(500),
@@ -117,39 +121,36 @@ it('ends calls at the time of an election, and within a second after it, until t
 
 it('counts from the last answer of the primary, on the clock of the driver', async () => {
   const night = new Night();
-  const calls: Promise<unknown>[] = [];
   const a = { address: 'a', type: NONE, lastUpdateTime: 72_500 };
   let beganMs = NaN;
   await night.play({
     0: () => void (beganMs = performance.now()),
     100: () => night.sees({ ...a, type: P, lastUpdateTime: 70_000 }, S, S),
     2_600: () => night.sees(a, S, S),
-    3_000: () => calls.push(night.call()),
+    3_000: () => night.call(),
   });
-  const { reason } = (await calls[0]) as { readonly reason: StorageUnavailable };
+  const { reason } = (await night.calls[0]) as { readonly reason: StorageUnavailable };
   expect(Math.round(reason.sinceMs! - beganMs)).toBe(100);
 
-  expect(await calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
+  expect(await night.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
 });
 
 it('limits calls in the same way while a primary shows no majority, unless it proves that it has one', async () => {
   const night = new Night();
-  const calls: Promise<unknown>[] = [];
-  const call = () => void calls.push(night.call());
   let isAlone = true;
   night.confirm = () => (isAlone ? new Promise(() => {}) : Promise.resolve());
   await night.play({
     0: () => night.sees(P, NONE, NONE),
-    19_500: call,
+    19_500: () => night.call(),
     // After the confirmation that is under way was abandoned.
     24_000: () => void (isAlone = false),
-    25_000: call,
+    25_000: () => night.call(),
     26_000: () => void (isAlone = true),
-    43_000: call,
+    43_000: () => night.call(),
   });
 
   const late = (ms: number) => unavailable(`MongoDB did not complete the call within ${ms} ms`);
-  expect(await Promise.all(calls)).toStrictEqual([
+  expect(await Promise.all(night.calls)).toStrictEqual([
     { ms: 500, reason: late(500) },
     { ms: 0, value: 'pets' },
     { ms: 2_000, reason: late(2_000) },
@@ -159,8 +160,6 @@ it('limits calls in the same way while a primary shows no majority, unless it pr
 
 it('limits, logs and dates an outage after a recovery like the first one, and a slow call between as ever', async () => {
   const night = new Night();
-  const calls: Promise<unknown>[] = [];
-  const call = (read?: () => Promise<string>) => void calls.push(night.call(20_000, read));
   const afterLossMs: number[] = [];
   const lose = () => {
     const beganMs = performance.now();
@@ -169,17 +168,17 @@ it('limits, logs and dates an outage after a recovery like the first one, and a 
   };
   const outage = (ms: number) => ({
     [ms]: lose,
-    [ms + 1]: () => call(),
+    [ms + 1]: () => night.call(),
     [ms + 10_000]: () => night.sees(NONE, NONE, S),
-    [ms + 25_000]: () => call(),
+    [ms + 25_000]: () => night.call(),
     [ms + 26_000]: () => night.sees(P, S, S),
-    [ms + 86_000]: () => call(() => new Promise(() => {})),
+    [ms + 86_000]: () => night.call(20_000, () => new Promise(() => {})),
   });
   await night.play({ ...outage(0), ...outage(200_000) });
 
   const slow = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
   const each = [{ ms: 19_999, reason: NO_PRIMARY }, { ms: 500, reason: NO_PRIMARY }, slow];
-  expect(await Promise.all(calls)).toStrictEqual([...each, ...each]);
+  expect(await Promise.all(night.calls)).toStrictEqual([...each, ...each]);
   expect(afterLossMs).toStrictEqual([0, 0]);
   expect(night.warnings).toStrictEqual([LOST, BACK, LOST, BACK]);
 });
@@ -223,12 +222,11 @@ it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly st
 
 it('lets a closed client reject calls before their deadline', async () => {
   const night = new Night();
-  const calls: Promise<unknown>[] = [];
   await night.play({
     0: () => night.sees(NONE, S, S),
-    1: () => calls.push(night.call(20_000, () => Promise.reject(new TypeError('closed')))),
+    1: () => night.call(20_000, () => Promise.reject(new TypeError('closed'))),
     100: () => night.client.emit('topologyClosed'),
   });
 
-  expect(await calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
+  expect(await night.calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
 });
