@@ -23,9 +23,9 @@ const emptyDatabase = databasePool(() => mongo!);
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   it('stores pets in the form of the repository', async () => {
     const { url, pets } = await emptyDatabase();
-    await using target = await opened(url);
+    const archive = await archiveOf(url);
     const [first, second] = archivedPets(2);
-    await target.archive.write([first!, second!]);
+    await archive.write([first!, second!]);
 
     const { key: k, fingerprint: fp } = first!.idempotency!;
     const { idempotency: _, id: _id, ...fields } = first!;
@@ -37,12 +37,12 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 
   it('rejects with an error that is not an outage', async () => {
     const { url } = await emptyDatabase();
-    await using target = await opened(url);
+    const archive = await archiveOf(url);
     const [there, next] = archivedPets(2);
-    await target.archive.write([there!]);
+    await archive.write([there!]);
     const bad = { ...next!, name: 'x'.repeat(256) };
-    await expect(target.archive.write([bad])).rejects.toThrow('a validator of MongoDB refuses a record');
-    await expect(target.archive.write([there!, bad])).rejects.toThrow('a validator of MongoDB');
+    await expect(archive.write([bad])).rejects.toThrow('a validator of MongoDB refuses a record');
+    await expect(archive.write([there!, bad])).rejects.toThrow('a validator of MongoDB');
   });
 
   const fence = (_id: number, upTo: bigint) => ({ _id, upTo });
@@ -51,11 +51,10 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     const { url, db, pets } = await emptyDatabase();
     const { repository } = await openRepository(url);
     await repository.insert(rex);
-    const target = await openMongoArchive(url);
-    onTestFinished(target.close);
+    const archive = await archiveOf(url);
     const next = async () => (await repository.insert(rex)).id;
     const fences = () => pets.find({ upTo: { $exists: true } }, { sort: { _id: 1 } }).toArray();
-    return { url, db, pets, archive: target.archive, repository, next, fences };
+    return { url, db, pets, archive, repository, next, fences };
   }
 
   it.each([
@@ -116,17 +115,17 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   ])('finds fences that have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
-    await using slow = await opened(proxyUrl);
-    await using fast = await opened(url);
-    await fast.archive.reserve(4n);
+    const slow = await archiveOf(proxyUrl);
+    const fast = await archiveOf(url);
+    await fast.reserve(4n);
     const held = proxy.hold('delete');
-    const writing = Promise.allSettled([slow.archive.write([anArchivedPet({ id: 4n, ...fields })])]);
+    const writing = Promise.allSettled([slow.write([anArchivedPet({ id: 4n, ...fields })])]);
     const release = await held;
-    await fast.archive.write([anArchivedPet({ id: 4n })]);
+    await fast.write([anArchivedPet({ id: 4n })]);
     release();
 
     expect(await writing).toMatchObject([outcome]);
-    expect(await fast.archive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
+    expect(await fast.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
   });
 });
 
@@ -154,7 +153,9 @@ it.each([
   expect([writes, majorityHas]).toStrictEqual([2, []]);
 });
 
-async function opened(url: string) {
-  const target = await openMongoArchive(url);
-  return { ...target, [Symbol.asyncDispose]: () => target.close() };
+/** The archive of a command, which ends with the test. */
+async function archiveOf(url: string) {
+  const { archive, close } = await openMongoArchive(url);
+  onTestFinished(close);
+  return archive;
 }

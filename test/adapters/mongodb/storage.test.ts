@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { mongodbStorage } from '../../../src/adapters/mongodb/storage.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -45,8 +45,9 @@ it.each<readonly [url: string, problem: string | undefined]>([
   expect([kind.isUrl(url), kind.urlProblem!(url)]).toStrictEqual([false, problem]);
 });
 
-describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
-  it('is refused and left empty before it is migrated, and then opened in each way', async () => {
+it.skipIf(mongo === undefined)(
+  `a storage in MongoDB is refused and left empty before it is migrated, and then opened in each way${leftOut}`,
+  async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
@@ -67,5 +68,5 @@ describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
     const opened = await kind.open(url, { for: 'keys', mayCreate: false });
     expect(await opened.keys.list()).toStrictEqual([]);
     await opened.close();
-  });
-});
+  },
+);

@@ -60,16 +60,6 @@ describe('setupError', () => {
     );
   });
 
-  it('gives the reason of the system', () => {
-    const error = Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC', syscall: 'write' });
-
-    expect(setupError('/data/pets.db', error)).toStrictEqual(
-      new StorageSetupError('the SQLite file /data/pets.db cannot be opened: ENOSPC: no space', {
-        cause: error,
-      }),
-    );
-  });
-
   it.each([
     ['a TypeError', new TypeError('x is not a function')],
     [

@@ -7,26 +7,12 @@ import { transaction } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { numbers } from '../../support/numbers.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { commits, commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
+import { commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
 
 /** How long the probe waits for the write lock. */
 const DEADLINE_MS = 1_500;
 
 describe('the probe of a SQLite file', () => {
-  it('knows the last id, and commits a transaction that changes neither the schema nor its version', async () => {
-    const { file, db, probe } = await opened();
-    const before = await commits(file);
-    const schema = db.prepare('SELECT * FROM sqlite_schema').all();
-
-    db.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('pets', 40)");
-
-    expect(await probe.check()).toStrictEqual({ lastId: 40n });
-
-    expect(await commits(file)).toBe(before + 2);
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: BigInt(SCHEMA_VERSION) });
-    expect(db.prepare('SELECT * FROM sqlite_schema').all()).toStrictEqual(schema);
-  });
-
   it('fails while nothing can be written', async () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
@@ -67,7 +53,7 @@ describe('the probe of a SQLite file', () => {
   });
 });
 
-it('the probe of a SQLite file writes as many pages as an insert, and leaves no pet and no id behind', async () => {
+it('the probe of a SQLite file knows the last id, writes the pages of an insert, and leaves no pet and no id behind', async () => {
   const { file, db, probe } = await opened();
   const insert = `INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint)
     VALUES ('Rex', 7, 'sold', randomblob(32), randomblob(32))`;
