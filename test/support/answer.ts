@@ -29,11 +29,10 @@ export function whole({ status, headers, body }: Answer): Whole {
   return { status, headers: Object.fromEntries(specific), body };
 }
 
-/** An answer to `fetch` without the headers that Node adds. */
+/** What {@link whole} returns for an answer to `fetch`. */
 export async function received(response: Response): Promise<Whole> {
-  const added = ['date', 'connection', 'keep-alive'];
-  const headers = [...response.headers].filter(([name]) => !added.includes(name));
-  return { status: response.status, headers: Object.fromEntries(headers), body: await response.text() };
+  const headers = Object.fromEntries(response.headers);
+  return whole({ status: response.status, headers, rawHeaders: [], body: await response.text() });
 }
 
 /** What {@link whole} returns for a success. */

@@ -6,118 +6,94 @@ import {
   MAX_HEADERS_BYTES,
   MAX_URL_BYTES,
 } from '../../../../src/adapters/http/contract/limits.ts';
-import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { KEY, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { SERVICES } from '../services-of-errors.ts';
 
-type Operation = { readonly method: string; readonly path: string };
-type Answer = { readonly status: number; readonly body: string };
-
-/** Every documented operation as a request. */
-const OPERATIONS: Readonly<Record<string, Operation>> = {
-  listPets: { method: 'GET', path: '/v1/pets' },
-  createPet: { method: 'POST', path: '/v1/pets' },
-  getPet: { method: 'GET', path: '/v1/pets/42' },
-};
-
+type Example = { readonly value: { readonly code: ErrorCode; readonly status: number } };
 type Response = {
-  readonly content: Record<string, { readonly examples: Record<string, { value: unknown }> }>;
+  readonly $ref?: string;
+  readonly content: { readonly 'application/json': { readonly examples: Record<string, Example> } };
 };
-type Documented = { readonly operationId: string; readonly responses: Record<string, object> };
+type Documented = { readonly operationId: string; readonly responses: Record<string, Response> };
 
-const responses = openApi.components.responses as unknown as Record<string, Response>;
+const shared = openApi.components.responses as unknown as Record<string, Response>;
 
 /** Every error example of every operation. */
-const EXAMPLES = Object.values(openApi.paths).flatMap((item) =>
-  Object.entries(item as Record<string, unknown>)
-    .filter(([method]) => method === 'get' || method === 'post')
-    .flatMap(([, operation]) => {
-      const { operationId, responses: documented } = operation as Documented;
-      return Object.entries(documented)
-        .filter(([status]) => Number(status) >= 400)
-        .flatMap(([status, response]) => {
-          const { $ref } = response as { readonly $ref?: string };
-          const { content } =
-            $ref === undefined ? (response as Response) : responses[$ref.split('/').at(-1)!]!;
-          return Object.entries(content['application/json']!.examples).map(
-            ([code, { value }]) => [operationId, code as ErrorCode, Number(status), value] as const,
-          );
-        });
-    }),
-);
+const EXAMPLES = Object.values(openApi.paths)
+  .flatMap((item) => Object.values(item) as unknown as Documented[])
+  .flatMap(({ operationId, responses }) =>
+    Object.values(responses)
+      .map((response) => shared[response.$ref?.split('/').at(-1) ?? ''] ?? response)
+      .flatMap(({ content }) => Object.values(content['application/json'].examples))
+      .filter(({ value }) => 'code' in value)
+      .map(({ value }) => [operationId, value.code, value] as const),
+  );
 
-type Given = NonNullable<Parameters<Api['request']>[2]> & Parameters<typeof startApi>[0];
-
-/** The answer to this request, with valid headers and a valid body where nothing else is given. */
-async function ask({ method, path }: Operation, given: Given = {}): Promise<Answer> {
-  const { headers, body = method === 'POST' ? petBody() : undefined, ...options } = given;
-  await using api = await startApi(options);
-  const sent = { headers: { 'content-type': 'application/json', ...headers } };
-  return await api.request(method, path, body === undefined ? sent : { ...sent, body });
-}
-
-/** The only answer to these bytes. */
-async function askRaw(bytes: string, options: Parameters<typeof startApi>[0] = {}): Promise<Answer> {
-  await using api = await startApi(options);
-  const connection = await api.connect(bytes);
-  return await connection.answer();
-}
-
-/** A request that breaks a rule of this operation. */
-const INVALID: Readonly<Record<string, (operation: Operation) => Promise<Answer>>> = {
-  listPets: (operation) => ask({ ...operation, path: '/v1/pets?limit=101&page=2' }),
-  createPet: (operation) => ask(operation, { body: '{"name":"","status":"asleep"}' }),
-  getPet: (operation) => ask({ ...operation, path: '/v1/pets/042' }),
+/** What makes a valid request one with this answer. */
+type Cause = Parameters<typeof startApi>[0] & {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+  /** Bytes after the request line, instead of a complete request. */
+  readonly bytes?: string;
 };
 
-const CAUSES: Readonly<
-  Record<
-    Exclude<ErrorCode, 'ROUTE_NOT_FOUND'>,
-    (operation: Operation, operationId: string) => Promise<Answer>
-  >
-> = {
-  INVALID_ARGUMENT: (operation, operationId) => INVALID[operationId]!(operation),
-  MALFORMED_JSON: (operation) => ask(operation, { body: '{"name": "Rex"' }),
-  INVALID_CURSOR: (operation) => ask({ ...operation, path: '/v1/pets?cursor=page-2' }),
-  INVALID_IDEMPOTENCY_KEY: (operation) => ask(operation, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
-  UNAUTHENTICATED: (operation) => ask(operation, { headers: { authorization: 'Bearer wrong' } }),
-  PERMISSION_DENIED: (operation) => ask(operation, SERVICES.PERMISSION_DENIED),
-  PET_NOT_FOUND: (operation) => ask(operation),
-  METHOD_NOT_ALLOWED: (operation) => ask({ ...operation, method: 'DELETE' }),
-  REQUEST_TIMEOUT: ({ method, path }) => askRaw(`${method} ${path} HTTP/1.1\r\n`, SERVICES.REQUEST_TIMEOUT),
-  GONE: (operation) => ask(operation, SERVICES.GONE),
-  PAYLOAD_TOO_LARGE: ({ method, path }) =>
-    method === 'POST'
-      ? ask({ method, path }, { body: 'x'.repeat(MAX_BODY_BYTES + 1) })
-      : askRaw(
-          `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-            `Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
-        ),
-  URI_TOO_LONG: (operation) => ask({ ...operation, path: `${operation.path}?${'x'.repeat(MAX_URL_BYTES)}` }),
-  UNSUPPORTED_MEDIA_TYPE: (operation) => ask(operation, { headers: { 'content-type': 'text/plain' } }),
-  IDEMPOTENCY_KEY_REUSED: async () => {
-    await using api = await startApi();
-    const key = { 'idempotency-key': 'once' };
-    await api.post(petBody(), key);
-    return await api.post(petBody({ name: '"Tom"' }), key);
+const TOO_LONG = `Host: x\r\nAuthorization: Bearer ${KEY}\r\nTransfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`;
+
+/** A valid request for each operation, and what is its own. */
+const OPERATIONS: Readonly<Record<string, Cause & { readonly own: Partial<Record<ErrorCode, Cause>> }>> = {
+  listPets: {
+    path: '/v1/pets',
+    own: { INVALID_ARGUMENT: { query: '?limit=101&page=2' }, PAYLOAD_TOO_LARGE: { bytes: TOO_LONG } },
   },
-  RATE_LIMITED: (operation) => ask(operation, SERVICES.RATE_LIMITED),
-  HEADERS_TOO_LARGE: (operation) => ask(operation, { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } }),
-  INTERNAL: (operation) => ask(operation, SERVICES.INTERNAL),
-  UNAVAILABLE: (operation) => ask(operation, SERVICES.UNAVAILABLE),
+  createPet: {
+    method: 'POST',
+    path: '/v1/pets',
+    body: petBody(),
+    own: { INVALID_ARGUMENT: { body: '{"name":"","status":"asleep"}' } },
+  },
+  getPet: {
+    path: '/v1/pets/42',
+    own: { INVALID_ARGUMENT: { path: '/v1/pets/042' }, PAYLOAD_TOO_LARGE: { bytes: TOO_LONG } },
+  },
 };
 
-test.each(EXAMPLES)(
-  '%s: the example of %s is what the service answers',
-  async (id, code, documented, example) => {
-    const cause = CAUSES[code as keyof typeof CAUSES];
-    const { status, body } = await cause(OPERATIONS[id]!, id);
-    expect({ status, body: JSON.parse(body) as unknown }).toStrictEqual({
-      status: documented,
-      body: example,
-    });
-  },
-);
+const CAUSES: Readonly<Record<Exclude<ErrorCode, 'ROUTE_NOT_FOUND'>, Cause>> = {
+  ...SERVICES,
+  INVALID_ARGUMENT: {},
+  MALFORMED_JSON: { body: '{"name": "Rex"' },
+  INVALID_CURSOR: { query: '?cursor=page-2' },
+  INVALID_IDEMPOTENCY_KEY: { headers: { 'idempotency-key': 'x'.repeat(256) } },
+  UNAUTHENTICATED: { headers: { authorization: 'Bearer wrong' } },
+  PET_NOT_FOUND: {},
+  METHOD_NOT_ALLOWED: { method: 'DELETE' },
+  REQUEST_TIMEOUT: { ...SERVICES.REQUEST_TIMEOUT, bytes: '' },
+  PAYLOAD_TOO_LARGE: { body: 'x'.repeat(MAX_BODY_BYTES + 1) },
+  URI_TOO_LONG: { query: `?${'x'.repeat(MAX_URL_BYTES)}` },
+  UNSUPPORTED_MEDIA_TYPE: { headers: { 'content-type': 'text/plain' } },
+  IDEMPOTENCY_KEY_REUSED: { headers: { 'idempotency-key': 'once' }, body: petBody({ name: '"Tom"' }) },
+  HEADERS_TOO_LARGE: { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } },
+};
+
+test.each(EXAMPLES)('%s: the example of %s is what the service answers', async (id, code, example) => {
+  const { own, ...request } = OPERATIONS[id]!;
+  const cause = { ...request, ...CAUSES[code as keyof typeof CAUSES], ...own[code] };
+  const { method = 'GET', path, query = '', headers, body, bytes, ...options } = cause;
+  await using api = await startApi(options);
+  await api.post(petBody(), { 'idempotency-key': 'once' });
+  const sent = { headers: { 'content-type': 'application/json', ...headers }, ...(body && { body }) };
+  const answer =
+    bytes === undefined
+      ? await api.request(method, path + query, sent)
+      : await (await api.connect(`${method} ${path} HTTP/1.1\r\n${bytes}`)).answer();
+  expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
+    status: example.status,
+    body: example,
+  });
+});
 
 test('there is an example of every code, and a cause for every operation', () => {
   expect(new Set(EXAMPLES.map(([, code]) => code))).toStrictEqual(new Set(Object.keys(CAUSES)));
