@@ -26,23 +26,11 @@ test.each([
   expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
 });
 
-test('an invalid limit or status is 400', async () => {
-  await using api = await apiWithPets(THREE_PETS);
-  const limits = ['0', '101', '-1', '', '1e1', '%2B5', '05', '5.0', '5%0A', '%D9%A3'];
-  const statuses = ['', 'Sold', 'available,sold', 'toString'];
-  for (const [name, values, message] of [
-    ['limit', limits, LIMIT],
-    ['status', statuses, STATUS],
-  ] as const) {
-    for (const value of values) {
-      expect(whole(await api.get(`/v1/pets?${name}=${value}`)), `${name}=${value}`).toStrictEqual(
-        invalid(message),
-      );
-    }
-  }
-});
-
-test.each([
+test.each<readonly [string, string]>([
+  ...['0', '101', '-1', '', '1e1', '%2B5', '05', '5.0', '5%0A', '%D9%A3'].map(
+    (value) => [`limit=${value}`, LIMIT] as const,
+  ),
+  ...['', 'Sold', 'available,sold', 'toString'].map((value) => [`status=${value}`, STATUS] as const),
   ['limit', LIMIT],
   ['limit=5&limit=5', 'limit must be given only once'],
   ['status=sold&status=sold&status=sold', 'status must be given only once'],

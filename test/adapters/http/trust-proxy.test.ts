@@ -63,52 +63,41 @@ describe('behind a trusted proxy, absolute URLs begin with the forwarded values'
   });
 });
 
-describe('invalid forwarded values from a trusted proxy: 400', () => {
-  const PROTO = invalid('X-Forwarded-Proto must be http or https');
-  const HOST = invalid('X-Forwarded-Host must be a host with an optional port');
+const PROTO = invalid('X-Forwarded-Proto must be http or https');
+const HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
-  // host.test.ts has every form of a host.
-  test.each([
-    ['x-forwarded-proto', 'ftp', PROTO],
-    ['x-forwarded-proto', 'xhttps', PROTO],
-    ['x-forwarded-proto', 'https:', PROTO],
-    ['x-forwarded-host', 'a b', HOST],
-    ['x-forwarded-host', 'https://petstore.example', HOST],
-  ])('%s: %j', async (name, value, expected) => {
-    await using api = await start({ trustProxy: true });
-    expect(whole(await api.get('/v1/pets?limit=1', { ...FORWARDED, [name]: value }))).toStrictEqual(expected);
-  });
-
-  test('on getPet, whose refusal would carry the value in a header', async () => {
-    await using api = await start({ trustProxy: true });
-    const answer = await api.get('/v1/pets/1', { ...FORWARDED, 'x-forwarded-host': 'a>; rel="next"' });
-    expect(whole(answer)).toStrictEqual(HOST);
-  });
+// host.test.ts has every form of a host.
+test.each([
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'ftp', PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'xhttps', PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'https:', PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-host', 'a b', HOST],
+  ['/v1/pets?limit=1', 'x-forwarded-host', 'https://petstore.example', HOST],
+  // The refusal would carry the value in a header.
+  ['/v1/pets/1', 'x-forwarded-host', 'a>; rel="next"', HOST],
+])('an invalid value from a trusted proxy is 400: %s with %s: %s', async (path, name, value, expected) => {
+  await using api = await start({ trustProxy: true });
+  expect(whole(await api.get(path, { ...FORWARDED, [name]: value }))).toStrictEqual(expected);
 });
 
-describe('forwarded values are ignored, valid or not', () => {
-  const WRONG = { 'x-forwarded-proto': 'ftp', 'x-forwarded-host': 'a>; rel="next"' };
+const WRONG = { 'x-forwarded-proto': 'ftp', 'x-forwarded-host': 'a>; rel="next"' };
+const OTHERS = {
+  forwarded: 'proto=https;host=evil.example',
+  'x-forwarded-port': '444',
+  'x-forwarded-prefix': '/evil',
+  'x-forwarded-server': 'evil.example',
+  'x-original-host': 'evil.example',
+};
+const PUBLIC = { trustProxy: true, publicUrl: 'https://public.example/api' };
 
-  test.each([FORWARDED, WRONG])('without a trusted proxy: %j', async (headers) => {
-    await using api = await start({});
-    expect(await bases(api, headers)).toStrictEqual([api.url, api.url]);
-  });
-
-  test.each([FORWARDED, WRONG])('with a public URL: %j', async (headers) => {
-    const publicUrl = 'https://public.example/api';
-    await using api = await start({ trustProxy: true, publicUrl });
-    expect(await bases(api, { ...headers, host: 'a.example' })).toStrictEqual([publicUrl, publicUrl]);
-  });
-
-  test('in other headers', async () => {
-    await using api = await start({ trustProxy: true });
-    const headers = {
-      forwarded: 'proto=https;host=evil.example',
-      'x-forwarded-port': '444',
-      'x-forwarded-prefix': '/evil',
-      'x-forwarded-server': 'evil.example',
-      'x-original-host': 'evil.example',
-    };
-    expect(await bases(api, headers)).toStrictEqual([api.url, api.url]);
-  });
+test.each<readonly [string, Parameters<typeof start>[0], Record<string, string>]>([
+  ['without a trusted proxy', {}, FORWARDED],
+  ['without a trusted proxy, if they are invalid', {}, WRONG],
+  ['with a public URL', PUBLIC, FORWARDED],
+  ['with a public URL, if they are invalid', PUBLIC, WRONG],
+  ['in other headers', { trustProxy: true }, OTHERS],
+])('forwarded values are ignored %s', async (_, options, headers) => {
+  await using api = await start(options);
+  const { publicUrl = api.url } = options ?? {};
+  expect(await bases(api, headers)).toStrictEqual([publicUrl, publicUrl]);
 });

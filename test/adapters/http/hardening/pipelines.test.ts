@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { EMPTY, whole } from '../../../support/answer.ts';
-import { type Api, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
-import { create, LAST, list, LIVEZ, post, SCRIPT } from '../raw-requests.ts';
+import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
@@ -12,15 +12,6 @@ async function longNames(): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
   return pets;
-}
-
-/** Resolves when no further request for pets begins. */
-async function stalled(api: Api): Promise<void> {
-  const begun = () => api.log.records.filter(({ route }) => route === '/v1/pets').length;
-  for (let before = -1; before < begun(); ) {
-    before = begun();
-    for (let i = 0; i < 10; i++) await api.get('/livez');
-  }
 }
 
 describe('requests that arrive at once', () => {
@@ -87,22 +78,4 @@ describe('requests that arrive at once', () => {
     }
     expect(await pets.list({ limit: 1, after: 100n })).toStrictEqual([]);
   });
-});
-
-test('when connections hold more memory than the limit those that hold the most are cut off, and others are not', async () => {
-  const limits = { maxHeldBytes: 600_000 };
-  await using api = await startApi({ pets: await longNames(), limits });
-  const slow = await api.connect();
-  slow.pause();
-  await slow.send(LIST.repeat(8));
-  await stalled(api);
-  const greedy = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
-  for (const connection of greedy) {
-    connection.pause();
-    await connection.send(SCRIPT.repeat(8));
-  }
-  expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off' });
-  slow.resume();
-  for (let i = 0; i < 8; i++) expect((await slow.answer()).status).toBe(200);
-  expect(api.log.failures).toStrictEqual([]);
 });

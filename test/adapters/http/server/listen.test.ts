@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
-import { HEADERS_TOO_LARGE, NO_METHOD, NOT_HTTP, problem, URI_TOO_LONG } from '../../../support/answer.ts';
+import { HEADERS_TOO_LARGE, NO_METHOD, NOT_HTTP, URI_TOO_LONG } from '../../../support/answer.ts';
 import { type MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { CHUNKED, CONNECT, get, post, record, refusal, startWithClient } from './in-memory-server.ts';
@@ -48,9 +48,9 @@ describe('input that is not a request', () => {
   });
 
   test.each([
-    ['a client that may send more', (client: MemoryClient, bytes: string) => client.socket.write(bytes)],
-    ['a client that has ended its side', (client: MemoryClient, bytes: string) => client.socket.end(bytes)],
-  ])('is answered after all requests that wait, to %s', async (_, send) => {
+    ['may send more', (client: MemoryClient, bytes: string) => client.socket.write(bytes)],
+    ['has ended its side', (client: MemoryClient, bytes: string) => client.socket.end(bytes)],
+  ])('is answered after all requests that wait, to a client that %s', async (_, send) => {
     const { client, answer } = await startWithClient();
     send(client, `${get('/1')}${get('/2')}rubbish\r\n\r\n`);
     await settled();
@@ -67,31 +67,6 @@ describe('input that is not a request', () => {
     expect([client.statuses, client.hasEnded, log.records]).toStrictEqual([[200], true, []]);
     // Closing all of the connection now could destroy the answer before the client reads it.
     expect(client.server.destroyed).toBe(false);
-  });
-
-  test('in a body is the answer to its request', async () => {
-    const { client, handled, log } = await startWithClient(
-      `${post(`X-Request-Id: an-id\r\n${CHUNKED}`)}xyz\r\n`,
-    );
-    expect(client.text).toMatch(refusal(NOT_HTTP));
-    expect(client.text).toContain('X-Request-Id: an-id\r\n');
-    expect([client.hasEnded, handled]).toStrictEqual([true, []]);
-    expect(log.records).toStrictEqual([{ ...record(400, 'POST'), requestId: 'an-id' }]);
-  });
-
-  test('in the body of a request that waits is answered after those before it', async () => {
-    const { client, answer, handled, log } = await startWithClient(`${get('/1')}${post(CHUNKED)}xyz\r\n`);
-    await client.send('more');
-    await answer();
-    expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 400], true, ['GET /1']]);
-    expect(log.records).toStrictEqual([record(400, 'POST')]);
-  });
-
-  test('in the extensions of a chunk', async () => {
-    const { client } = await startWithClient(`${post(CHUNKED)}5;${'x'.repeat(20_000)}`);
-    expect(client.text).toMatch(
-      refusal(problem(413, 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large')),
-    );
   });
 
   test('in a body whose request is answered ends the connection without another answer', async () => {

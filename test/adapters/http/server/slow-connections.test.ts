@@ -74,16 +74,18 @@ describe('the memory that a connection takes', () => {
     expect([connection.heldBytes, connection.latest?.writableEnded]).toStrictEqual([0, false]);
   });
 
-  test('while requests wait for the answer before them', async () => {
-    const { client, connection } = await connected(get('/1') + get('/2') + get('/3'));
-    await client.send(get('/4'));
-    expect(connection.heldBytes).toBe(3 * REQUEST_BYTES);
-  });
-
-  test('while a body waits for the answer before its request', async () => {
-    const { client, connection } = await connected(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
-    await client.send('x'.repeat(600));
-    expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000);
+  test.each([
+    ['requests wait', get('/1') + get('/2') + get('/3'), get('/4'), 3 * REQUEST_BYTES],
+    [
+      'a body waits',
+      get('/1') + post('/2', 'Content-Length: 1000\r\n'),
+      'x'.repeat(600),
+      REQUEST_BYTES + 1000,
+    ],
+  ])('while %s for the answer to the first request', async (_, bytes, more, held) => {
+    const { client, connection } = await connected(bytes);
+    await client.send(more);
+    expect(connection.heldBytes).toBe(held);
   });
 });
 
