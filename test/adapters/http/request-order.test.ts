@@ -35,6 +35,7 @@ describe('the first problem in the order of evaluation decides the answer', () =
     ['PUT', 'RATE_LIMITED', '/v1/nothing', TEXT, 0],
     ['GET', 'RATE_LIMITED', '/v1/pets/x?y', {}, 0],
     ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, 1],
+    ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, 1],
     ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', TEXT, 1],
     ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
   ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {

@@ -18,6 +18,7 @@ describe('one canonical path', () => {
     '/v1/petss',
     '/v1//pets',
     '/v1/pets/1/toys',
+    '/x/v1/pets/1',
     '/v1/x/../pets',
     '/v1/%70ets',
     '/v1%2Fpets',

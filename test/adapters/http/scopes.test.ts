@@ -35,13 +35,3 @@ test('a key that may only write adds, and neither lists nor gets, whether the pe
     expect(answer).toStrictEqual(forbidden('pets:read', announced(api.url)));
   }
 });
-
-test.each([
-  ['OPTIONS', '/v1/pets', 204],
-  ['DELETE', '/v1/pets', 405],
-  ['POST', '/v1/pets/1', 405],
-  ['GET', '/v1/nothing', 404],
-])('anything but an operation needs no scope: %s %s: %i', async (method, path, status) => {
-  await using api = await startWith();
-  expect((await api.request(method, path)).status).toBe(status);
-});

@@ -109,25 +109,18 @@ test('an unknown expectation is ignored', async () => {
 });
 
 describe('CONNECT', () => {
-  test('is answered like any other request, and then the connection ends', async () => {
-    const { client, handled, answer, responses } = await startWithClient(CONNECT + get('/2'));
-    expect(handled).toStrictEqual(['CONNECT x:1']);
-    const closed = vi.fn<() => void>();
-    responses[0]!.on('close', closed);
-    await answer();
-    expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
-    expect(closed).toHaveBeenCalledOnce();
-    await client.send(get('/3'));
-    expect([handled.length, client.statuses]).toStrictEqual([1, [200]]);
-  });
-
-  test('waits for the answer before it, and after it is handled at once', async () => {
-    const { client, handled, answer } = await startWithClient(get('/1') + CONNECT);
+  test('is answered after the answer before it, like any other request, and then the connection ends', async () => {
+    const { client, handled, answer, responses } = await startWithClient(get('/1') + CONNECT + get('/2'));
     expect(handled).toStrictEqual(['GET /1']);
     await answer();
     expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
+    const closed = vi.fn<() => void>();
+    responses[0]!.on('close', closed);
     await answer();
-    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200], true]);
+    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive', 'close'], true]);
+    expect(closed).toHaveBeenCalledOnce();
+    await client.send(get('/3'));
+    expect([handled.length, client.statuses]).toStrictEqual([2, [200, 200]]);
   });
 
   test('of a client that is gone is not handled', async () => {

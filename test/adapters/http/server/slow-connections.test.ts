@@ -89,6 +89,11 @@ describe('the memory that a connection takes', () => {
   });
 });
 
+const WAYS = [
+  ['plain HTTP', {}],
+  ['TLS', { encrypted: true }],
+] as const;
+
 describe('a client that keeps sending after the last answer', () => {
   beforeEach(() => void fakeClock('setTimeout', 'clearTimeout'));
 
@@ -118,10 +123,7 @@ describe('a client that keeps sending after the last answer', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test.each([
-    ['plain HTTP', {}],
-    ['TLS', { encrypted: true }],
-  ])('over %s, may send 16 MiB more, which are dropped', async (_, fields) => {
+  test.each(WAYS)('over %s, may send 16 MiB more, which are dropped', async (_, fields) => {
     const { service, client, connection } = await connected(get('/', 'Connection: close\r\n'), fields);
     await service.answer();
     await client.send(get('/').padEnd(16 * MIB));
@@ -131,23 +133,23 @@ describe('a client that keeps sending after the last answer', () => {
     expect(connection.socket.destroyed).toBe(true);
   });
 
-  test.each([
-    ['plain HTTP', {}],
-    ['TLS', { encrypted: true }],
-  ])('over %s, may send a MiB of a body that was not read, and has a second', async (_, fields) => {
-    const { service, client, connection } = await connected(
-      post('/', 'Content-Length: 10000000\r\n'),
-      fields,
-    );
-    await service.answer();
-    await client.send('x'.repeat(MIB));
-    expect(client.hasEnded).toBe(false);
-    await client.send('x');
-    await client.send(get('/2'));
-    expect([client.hasEnded, service.parsed, connection.socket.destroyed]).toStrictEqual([true, 1, false]);
-    vi.advanceTimersByTime(1_000);
-    expect(connection.socket.destroyed).toBe(true);
-  });
+  test.each(WAYS)(
+    'over %s, may send a MiB of a body that was not read, and has a second',
+    async (_, fields) => {
+      const { service, client, connection } = await connected(
+        post('/', 'Content-Length: 10000000\r\n'),
+        fields,
+      );
+      await service.answer();
+      await client.send('x'.repeat(MIB));
+      expect(client.hasEnded).toBe(false);
+      await client.send('x');
+      await client.send(get('/2'));
+      expect([client.hasEnded, service.parsed, connection.socket.destroyed]).toStrictEqual([true, 1, false]);
+      vi.advanceTimersByTime(1_000);
+      expect(connection.socket.destroyed).toBe(true);
+    },
+  );
 
   test('may send all of a short body that was not read, and another request', async () => {
     const { service, client } = await connected();
