@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest';
-import { PetId } from '../../../src/adapters/http/operations/get-pet.ts';
-import { parse } from '../../../src/adapters/http/contract/schemas.ts';
 import { announced, invalid, problem, REX, success, whole } from '../../support/answer.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
@@ -19,20 +17,23 @@ test('a valid id that no pet has is 404', async () => {
   expect(api.log.failures).toStrictEqual([]);
 });
 
-const PET_ID = 'petId must be an int64 in canonical decimal digits';
-
-test('an id is an int64 in canonical decimal digits', () => {
-  const outOfRange = ['9223372036854775808', '-9223372036854775809'];
-  for (const id of [...outOfRange, '', '01', '-0', '+1', '1.0', '0x1', ' 1', '1\n', '\u0661']) {
-    expect(() => parse(PetId, id, 'petId'), id).toThrow(PET_ID);
-  }
-});
-
-test('an invalid id is 400, and no header holds it', async () => {
+test('an id is an int64 in canonical decimal digits: anything else is 400, and no header holds it', async () => {
   await using api = await apiWithPets([{}]);
-  for (const id of ['9'.repeat(19), '%00', '1%2F2', '%', '%E0%A4', '1%0d%0aX-Evil:%20b', '1>;rel=next']) {
-    expect(whole(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(invalid(PET_ID, announced(api.url)));
-  }
+  const expected = invalid('petId must be an int64 in canonical decimal digits', announced(api.url));
+  const numbers = [
+    '9223372036854775808',
+    '-9223372036854775809',
+    '01',
+    '-0',
+    '+1',
+    '1.0',
+    '0x1',
+    '%201',
+    '1%0A',
+  ];
+  const others = ['%D9%A1', '%00', '1%2F2', '%', '%E0%A4', '1%0d%0aX-Evil:%20b', '1>;rel=next'];
+  for (const id of [...numbers, ...others])
+    expect(whole(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(expected);
 });
 
 test('a query parameter is refused', async () => {

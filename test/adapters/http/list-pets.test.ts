@@ -34,7 +34,9 @@ test.each<readonly [string, string]>([
   ['limit', LIMIT],
   ['limit=5&limit=5', 'limit must be given only once'],
   ['status=sold&status=sold&status=sold', 'status must be given only once'],
-  ['offset=5', 'offset is not a parameter of this operation'],
+  ...['offset', '__proto__', 'constructor', 'hasOwnProperty', 'Limit', 'limit[]', '?limit', '?'].map(
+    (name) => [`${name}=5`, `${name} is not a parameter of this operation`] as const,
+  ),
   ['limit=0&status=Sold', `${LIMIT}; ${STATUS}`],
   [
     'offset=5&limit=0&page=2',

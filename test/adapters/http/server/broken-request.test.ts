@@ -73,9 +73,7 @@ test('a client that ends its side without a request gets no answer', async () =>
 
 test.each([
   ['gzip, chunked', 'POST', 'HTTP/1.1', 'Transfer-Encoding: gzip, chunked\r\n'],
-  ['chunks in HTTP/1.0', 'POST', 'HTTP/1.0', CHUNKED],
   ['chunks in HTTP/1.0, and CONNECT', 'CONNECT', 'HTTP/1.0', CHUNKED],
-  ['HTTP/2.0', 'POST', 'HTTP/2.0', ''],
   ['CONNECT in HTTP/0.9', 'CONNECT', 'HTTP/0.9', ''],
   ['an invalid chunk', 'POST', 'HTTP/1.1', `${CHUNKED}\r\nxyz\r\n`],
 ])('an ambiguous or invalid request is refused: %s', async (_, method, version, headers) => {
