@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { CREATED, invalid, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
@@ -41,26 +41,23 @@ test.each(['null', '7', `[${petBody()}]`])('%s is not an object: 400', async (bo
   expect(whole(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
 });
 
-describe('size', () => {
-  const filled = (size: number) =>
-    petBody({ note: `"${'x'.repeat(size - petBody({ note: '""' }).length)}"` });
+const filled = (size: number) => petBody({ note: `"${'x'.repeat(size - petBody({ note: '""' }).length)}"` });
 
-  test.each([
-    ['with a Content-Length', (body: string) => body],
-    ['chunked', (body: string) => [Buffer.from(body.slice(0, 1000)), Buffer.from(body.slice(1000))]],
-    ['in chunks of a byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
-  ])('%s: 64 KiB and no byte more', async (_, encode) => {
-    await using api = await startApi();
-    expect(whole(await api.post(encode(filled(LIMIT))))).toStrictEqual(CREATED);
-    expect(whole(await api.post(encode(filled(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
-    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
-  });
+test.each([
+  ['with a Content-Length', (body: string) => body],
+  ['chunked', (body: string) => [Buffer.from(body.slice(0, 1000)), Buffer.from(body.slice(1000))]],
+  ['in chunks of a byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
+])('a body may have 64 KiB and no byte more: %s', async (_, encode) => {
+  await using api = await startApi();
+  expect(whole(await api.post(encode(filled(LIMIT))))).toStrictEqual(CREATED);
+  expect(whole(await api.post(encode(filled(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
+  expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+});
 
-  test('a multibyte character that spans two chunks', async () => {
-    await using api = await startApi();
-    const body = Buffer.from(petBody({ name: '"🐕"' }));
-    const seam = body.indexOf(0x9f);
-    const answer = await api.post([body.subarray(0, seam), body.subarray(seam)]);
-    expect(JSON.parse(answer.body)).toMatchObject({ name: '🐕' });
-  });
+test('a multibyte character may span two chunks', async () => {
+  await using api = await startApi();
+  const body = Buffer.from(petBody({ name: '"🐕"' }));
+  const seam = body.indexOf(0x9f);
+  const answer = await api.post([body.subarray(0, seam), body.subarray(seam)]);
+  expect(JSON.parse(answer.body)).toMatchObject({ name: '🐕' });
 });

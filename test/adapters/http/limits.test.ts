@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
 import { EMPTY, OK, TOO_LARGE, URI_TOO_LONG, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
@@ -20,24 +20,22 @@ test('the server has the limits that the documents state', () => {
   });
 });
 
-describe('the URL', () => {
-  const urlOf = (length: number) => '/v1/pets?'.padEnd(length, '&');
+const urlOf = (length: number) => '/v1/pets?'.padEnd(length, '&');
 
-  test('may have 8 KiB and no byte more', async () => {
-    await using api = await startApi();
-    expect(whole(await api.get(urlOf(8192)))).toStrictEqual(EMPTY);
-    expect(whole(await api.get(urlOf(8193)))).toStrictEqual(URI_TOO_LONG);
-    expect(whole(await api.get(urlOf(8193), { authorization: undefined }))).toStrictEqual(URI_TOO_LONG);
-  });
+test('a URL may have 8 KiB and no byte more', async () => {
+  await using api = await startApi();
+  expect(whole(await api.get(urlOf(8192)))).toStrictEqual(EMPTY);
+  expect(whole(await api.get(urlOf(8193)))).toStrictEqual(URI_TOO_LONG);
+  expect(whole(await api.get(urlOf(8193), { authorization: undefined }))).toStrictEqual(URI_TOO_LONG);
+});
 
-  test.each([
-    ['as long as all headers may be', 16 * 1024],
-    ['longer by far', 10_000_000],
-  ])('may not be %s, also after a valid request', async (_, length) => {
-    await using api = await startApi();
-    expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
-    expect((await api.raw(LIVEZ + get(urlOf(length)))).map(whole)).toStrictEqual([OK, URI_TOO_LONG]);
-  });
+test.each([
+  ['as long as all headers may be', 16 * 1024],
+  ['longer by far', 10_000_000],
+])('a URL may not be %s, also after a valid request', async (_, length) => {
+  await using api = await startApi();
+  expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
+  expect((await api.raw(LIVEZ + get(urlOf(length)))).map(whole)).toStrictEqual([OK, URI_TOO_LONG]);
 });
 
 test('thousands of headers are all read', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createMetricsApp } from '../../../src/adapters/http/app.ts';
 import { listen } from '../../../src/adapters/http/server/listen.ts';
 import { allows, INTERNAL, problem, received, success } from '../../support/answer.ts';
@@ -23,42 +23,40 @@ async function serve(text: () => Promise<string> = async () => TEXT) {
 const NOT_FOUND = problem(404, 'ROUTE_NOT_FOUND', 'there is nothing at this path');
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-describe('the metrics', () => {
-  it('are text in the format of Prometheus', async () => {
-    const { ask } = await serve();
-    const type = 'text/plain; version=0.0.4; charset=utf-8';
-    expect(await ask('/metrics')).toStrictEqual({ ...success(200, TEXT), type });
-    expect(await ask('/metrics', 'HEAD')).toStrictEqual({ ...success(200, ''), type });
-    expect((await ask('/metrics?name[]=a')).body).toBe(TEXT);
-  });
+it('the metrics are text in the format of Prometheus', async () => {
+  const { ask } = await serve();
+  const type = 'text/plain; version=0.0.4; charset=utf-8';
+  expect(await ask('/metrics')).toStrictEqual({ ...success(200, TEXT), type });
+  expect(await ask('/metrics', 'HEAD')).toStrictEqual({ ...success(200, ''), type });
+  expect((await ask('/metrics?name[]=a')).body).toBe(TEXT);
+});
 
-  it('are the only thing there', async () => {
-    const { ask } = await serve();
-    for (const path of ['/', '/Metrics', '/v1/pets', '/readyz']) {
-      expect(await ask(path), path).toStrictEqual({ ...NOT_FOUND, type: JSON_TYPE });
-    }
-  });
+it('the metrics are the only thing there', async () => {
+  const { ask } = await serve();
+  for (const path of ['/', '/Metrics', '/v1/pets', '/readyz']) {
+    expect(await ask(path), path).toStrictEqual({ ...NOT_FOUND, type: JSON_TYPE });
+  }
+});
 
-  it('are only read', async () => {
-    const { ask } = await serve();
-    const expected = { ...allows('GET, HEAD, OPTIONS'), type: JSON_TYPE };
-    for (const method of ['POST', 'QUERY']) {
-      expect(await ask('/metrics', method), method).toStrictEqual(expected);
-    }
-  });
+it('the metrics are only read', async () => {
+  const { ask } = await serve();
+  const expected = { ...allows('GET, HEAD, OPTIONS'), type: JSON_TYPE };
+  for (const method of ['POST', 'QUERY']) {
+    expect(await ask('/metrics', method), method).toStrictEqual(expected);
+  }
+});
 
-  it('are not read by a request that the API would refuse', async () => {
-    const { ask, port } = await serve();
-    expect((await ask(`/metrics?${'x'.repeat(8192)}`)).status).toBe(414);
-    const asked = get({ host: '127.0.0.1', port, path: '/metrics#' });
-    const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
-    expect(statusCode).toBe(400);
-  });
+it('the metrics are not read by a request that the API would refuse', async () => {
+  const { ask, port } = await serve();
+  expect((await ask(`/metrics?${'x'.repeat(8192)}`)).status).toBe(414);
+  const asked = get({ host: '127.0.0.1', port, path: '/metrics#' });
+  const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
+  expect(statusCode).toBe(400);
+});
 
-  it('that cannot be read are a failure, which is logged', async () => {
-    const bug = new Error('a collector has a bug');
-    const { ask, log } = await serve(() => Promise.reject(bug));
-    expect(await ask('/metrics')).toStrictEqual({ ...INTERNAL, type: JSON_TYPE });
-    expect(log.failures).toStrictEqual([{ error: bug, requestId: 'mine' }]);
-  });
+it('metrics that cannot be read are a failure, which is logged', async () => {
+  const bug = new Error('a collector has a bug');
+  const { ask, log } = await serve(() => Promise.reject(bug));
+  expect(await ask('/metrics')).toStrictEqual({ ...INTERNAL, type: JSON_TYPE });
+  expect(log.failures).toStrictEqual([{ error: bug, requestId: 'mine' }]);
 });

@@ -74,8 +74,10 @@ test.each([
   ['that is encoded', 'Content-Encoding: gzip\r\nTransfer-Encoding: chunked'],
 ])('query parameters are refused before the body is read: a body %s', async (_, framing) => {
   await using api = await startApi();
-  const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?x=1'));
-  expect(whole(await connection.answer())).toStrictEqual(invalid('x is not a parameter of this operation'));
+  const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?limit=1'));
+  expect(whole(await connection.answer())).toStrictEqual(
+    invalid('limit is not a parameter of this operation'),
+  );
 });
 
 describe('a client that waits for "100 Continue"', () => {

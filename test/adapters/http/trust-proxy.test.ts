@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { invalid, whole } from '../../support/answer.ts';
 import { type Api, KEY } from '../../support/http.ts';
 import { apiWithPets } from './api-with-pets.ts';
@@ -18,49 +18,47 @@ async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<read
   ];
 }
 
-describe('behind a trusted proxy, absolute URLs begin with the forwarded values', () => {
-  test.each([
-    ['scheme and host', FORWARDED, 'https://petstore.example'],
-    ['capitals', { ...FORWARDED, 'x-forwarded-proto': 'HTTPS' }, 'https://petstore.example'],
-    ['IPv6', { ...FORWARDED, 'x-forwarded-host': '[2001:db8::1]:8443' }, 'https://[2001:db8::1]:8443'],
-    [
-      'several values: the last is the proxy next to us, what comes before it may be the client',
-      { 'x-forwarded-proto': 'x,https', 'x-forwarded-host': '<> , petstore.example' },
-      'https://petstore.example',
-    ],
-    [
-      'several headers',
-      {
-        'x-forwarded-proto': ['http', 'https'],
-        'x-forwarded-host': ['evil.example', 'petstore.example'],
-      },
-      'https://petstore.example',
-    ],
-    ['the scheme alone', { host: 'a.example:81', 'x-forwarded-proto': 'https' }, 'https://a.example:81'],
-    [
-      'the host alone',
-      { host: 'a.example', 'x-forwarded-host': 'petstore.example' },
-      'http://petstore.example',
-    ],
-    ['nothing', { host: 'a.example' }, 'http://a.example'],
-    [
-      'nothing, if they are empty',
-      { host: 'a.example', 'x-forwarded-proto': '', 'x-forwarded-host': 'evil.example, ' },
-      'http://a.example',
-    ],
-  ])('%s', async (_, headers, base) => {
-    await using api = await start({ trustProxy: true });
-    expect(await bases(api, headers)).toStrictEqual([base, base]);
-  });
+test.each([
+  ['scheme and host', FORWARDED, 'https://petstore.example'],
+  ['capitals', { ...FORWARDED, 'x-forwarded-proto': 'HTTPS' }, 'https://petstore.example'],
+  ['IPv6', { ...FORWARDED, 'x-forwarded-host': '[2001:db8::1]:8443' }, 'https://[2001:db8::1]:8443'],
+  [
+    'several values: the last is the proxy next to us, what comes before it may be the client',
+    { 'x-forwarded-proto': 'x,https', 'x-forwarded-host': '<> , petstore.example' },
+    'https://petstore.example',
+  ],
+  [
+    'several headers',
+    {
+      'x-forwarded-proto': ['http', 'https'],
+      'x-forwarded-host': ['evil.example', 'petstore.example'],
+    },
+    'https://petstore.example',
+  ],
+  ['the scheme alone', { host: 'a.example:81', 'x-forwarded-proto': 'https' }, 'https://a.example:81'],
+  [
+    'the host alone',
+    { host: 'a.example', 'x-forwarded-host': 'petstore.example' },
+    'http://petstore.example',
+  ],
+  ['nothing', { host: 'a.example' }, 'http://a.example'],
+  [
+    'nothing, if they are empty',
+    { host: 'a.example', 'x-forwarded-proto': '', 'x-forwarded-host': 'evil.example, ' },
+    'http://a.example',
+  ],
+])('behind a trusted proxy, absolute URLs begin with the forwarded values: %s', async (_, headers, base) => {
+  await using api = await start({ trustProxy: true });
+  expect(await bases(api, headers)).toStrictEqual([base, base]);
+});
 
-  test('whatever host the request target has', async () => {
-    await using api = await start({ trustProxy: true });
-    const [answer] = await api.raw(
-      'GET http://target.example/v1/pets?limit=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n' +
-        `Authorization: Bearer ${KEY}\r\nX-Forwarded-Host: petstore.example\r\n\r\n`,
-    );
-    expect(answer?.headers['link']).toMatch(/^<http:\/\/petstore\.example\/v1\/pets\?/);
-  });
+test('behind a trusted proxy, absolute URLs begin with the forwarded host, whatever host the request target has', async () => {
+  await using api = await start({ trustProxy: true });
+  const [answer] = await api.raw(
+    'GET http://target.example/v1/pets?limit=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n' +
+      `Authorization: Bearer ${KEY}\r\nX-Forwarded-Host: petstore.example\r\n\r\n`,
+  );
+  expect(answer?.headers['link']).toMatch(/^<http:\/\/petstore\.example\/v1\/pets\?/);
 });
 
 const PROTO = invalid('X-Forwarded-Proto must be http or https');

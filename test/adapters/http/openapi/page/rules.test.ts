@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import openApi from '../../../../../openapi.json' with { type: 'json' };
 import { SERVER_LIMITS } from '../../../../../src/adapters/http/server/limits.ts';
 import { ERROR_STATUS } from '../../../../../src/adapters/http/contract/errors.ts';
 import * as limits from '../../../../../src/adapters/http/contract/limits.ts';
@@ -51,4 +52,25 @@ it('name every scope and every code', () => {
 it('escape what is not HTML', () => {
   expect(rules).toContain('<code>Authorization: Bearer &lt;API_KEY></code>');
   expect(rules).not.toMatch(/`|<API/);
+});
+
+// Rules beyond the keywords of the document. The tests over HTTP hold the service to them.
+it.each([
+  'bare or in double quotes. Double quotes also allow spaces',
+  'with no charset except utf-8',
+  '`Content-Encoding` is gzip, deflate, br',
+  '`Accept` is ignored',
+  'accepts other fields and does not store them',
+  'well-formed, without lone surrogates',
+  'The body is empty',
+  '`HEAD` works wherever `GET` does',
+  '`OPTIONS` answers `204`',
+  'in canonical decimal digits (`20`; not `020`, `+20`, `2e1`',
+  'in canonical decimal digits (`42`; not `042`, `+42`, `42.0`',
+  'An undocumented or repeated query parameter answers `400`',
+  'This operation has no query parameters',
+  '`/v1/pets/` is not `/v1/pets`',
+])('the document or the page of its rules says: %s', (rule) => {
+  const words = JSON.stringify(openApi) + rules.replaceAll(/<\/?code>/g, '`');
+  expect(words).toContain(rule);
 });
