@@ -56,24 +56,16 @@ describe('a request in the body of another one is not processed', () => {
   const SIZE = SMUGGLED.length;
   const CHUNK = `${SIZE.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
 
+  const inBodyOf = (line: string) =>
+    `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`;
+  const NOT_JSON = problem(400, 'MALFORMED_JSON', 'the body is not JSON: see line 1, column 1');
+
   test.each([
-    ['GET', `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`, OK],
+    ['GET', inBodyOf('GET /livez'), OK],
     ['GET, chunked', `GET /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n${CHUNK}`, OK],
-    [
-      'HEAD',
-      `HEAD /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`,
-      success(200, ''),
-    ],
-    [
-      'a POST without a key',
-      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`,
-      UNAUTHENTICATED,
-    ],
-    [
-      'a POST that is not JSON',
-      post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED,
-      problem(400, 'MALFORMED_JSON', 'the body is not JSON: see line 1, column 1'),
-    ],
+    ['HEAD', inBodyOf('HEAD /livez'), success(200, '')],
+    ['a POST without a key', inBodyOf('POST /v1/pets'), UNAUTHENTICATED],
+    ['a POST that is not JSON', post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED, NOT_JSON],
   ])('%s', async (_, bytes, expected) => {
     await expectExactly(bytes + REFUSED_LAST, [expected, UNAUTHENTICATED]);
   });

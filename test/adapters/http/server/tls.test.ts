@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { OK, success, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
@@ -20,23 +20,20 @@ async function whenClosed(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()));
 }
 
-/** A TCP connection on which the test does all of the talking. */
-async function dial({ port }: Api): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port });
+/** The socket, after this event. Rejects when it fails before. */
+async function opened<S extends Socket>(socket: S, event: string): Promise<S> {
   onTestFinished(() => void socket.destroy());
   socket.on('error', () => {});
-  await once(socket, 'connect');
+  await once(socket, event);
   return socket;
 }
 
-/** A TLS connection, after its handshake. Rejects when that fails. */
-async function handshake({ port }: Api, options: ConnectionOptions = {}): Promise<TLSSocket> {
-  const socket = connectTls({ host: '127.0.0.1', port, ca: ROOT_CERT, ...options });
-  onTestFinished(() => void socket.destroy());
-  socket.on('error', () => {});
-  await once(socket, 'secureConnect');
-  return socket;
-}
+/** A TCP connection on which the test does all of the talking. */
+const dial = ({ port }: Api) => opened(connect({ host: '127.0.0.1', port }), 'connect');
+
+/** A TLS connection, after its handshake. */
+const handshake = ({ port }: Api, options: ConnectionOptions = {}) =>
+  opened(connectTls({ host: '127.0.0.1', port, ca: ROOT_CERT, ...options }), 'secureConnect');
 
 /** The certificate that a new connection gets. */
 async function certificate(api: Api): Promise<string | undefined> {
