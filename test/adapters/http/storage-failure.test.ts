@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { announced, INTERNAL, UNAVAILABLE, whole } from '../../support/answer.ts';
-import { type Api, startApi } from '../../support/http.ts';
+import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
 const SECRET = 'mongodb://root:hunter2@db.internal';
 
 const ID = { 'x-request-id': 'the-failing-one' };
 
-const OPERATIONS: readonly (readonly [string, string, (api: Api) => ReturnType<Api['get']>])[] = [
-  ['GET', '/v1/pets', (api) => api.get('/v1/pets', ID)],
-  ['POST', '/v1/pets', (api) => api.post(petBody(), ID)],
-  ['GET', '/v1/pets/:petId', (api) => api.get('/v1/pets/1', ID)],
-];
-
-test.each(OPERATIONS)('storage out of reach: 503 with Retry-After: %s %s', async (method, route, send) => {
+test.each([
+  ['GET', '/v1/pets'],
+  ['POST', '/v1/pets'],
+  ['GET', '/v1/pets/:petId'],
+])('storage out of reach: 503 with Retry-After: %s %s', async (method, route) => {
   const error = new StorageUnavailable(SECRET, { cause: new Error(SECRET) });
   await using api = await startApi({ pets: new FailingPetRepository(error) });
   const more = route === '/v1/pets/:petId' && announced(api.url);
-  expect(whole(await send(api))).toStrictEqual({
+  const path = route.replace(':petId', '1');
+  const answer = await (method === 'POST' ? api.post(petBody(), ID) : api.get(path, ID));
+  expect(whole(answer)).toStrictEqual({
     ...UNAVAILABLE,
     headers: { ...UNAVAILABLE.headers, ...more },
   });

@@ -7,13 +7,6 @@ import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
-/** Pets with the longest names: a page of them is more than the operating system takes at once. */
-async function longNames(): Promise<InMemoryPetRepository> {
-  const pets = new InMemoryPetRepository();
-  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
-  return pets;
-}
-
 describe('requests that arrive at once', () => {
   test('of every kind are answered in order, however TCP splits them', async () => {
     const body = petBody();
@@ -55,7 +48,9 @@ describe('requests that arrive at once', () => {
   });
 
   test('beyond eight are not executed, and no answer is lost to clients that keep sending and read late', async () => {
-    const pets = await longNames();
+    const pets = new InMemoryPetRepository();
+    // A page of the longest names is more than the operating system takes at once.
+    await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
     await using api = await startApi({ pets });
     const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));
     for (const connection of connections) {

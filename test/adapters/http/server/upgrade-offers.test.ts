@@ -6,41 +6,32 @@ const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
 // Node drops what follows a request that offers another protocol.
 describe('an offer of another protocol', () => {
   const BODY = 'Content-Length: 5\r\n';
-  test.each<readonly [string, readonly string[], readonly string[]]>([
-    ['alone', [get('/1', OFFER)], ['close']],
-    ['with a body', [post('/1', OFFER + BODY), '12', '345'], ['close']],
-    ['behind another request, in one piece', [get('/0') + get('/1', OFFER)], ['keep-alive', 'close']],
-    ['behind another request', [get('/0'), get('/1', OFFER)], ['keep-alive', 'close']],
-    ['with requests behind it', [get('/1', OFFER) + get('/2').repeat(100), get('/3')], ['close']],
-    [
-      'with a long header, and a request behind its body',
-      [`${post('/1', `X-Long: ${'x'.repeat(300)}\r\n${OFFER}${BODY}`)}12345${get('/2')}`],
-      ['close'],
-    ],
-    ['with a request behind its body', [post('/1', OFFER + BODY), `12345${get('/2')}`], ['close']],
-    ['with chunks', [post('/1', `${OFFER}Transfer-Encoding: chunked\r\n`), '0\r\n\r\nG'], ['close']],
-    [
-      'no offer, with a request behind it',
-      [`${get('/1', 'Upgrade: h2c\r\n')}GE`, get('/2').slice(2)],
-      Array(2).fill('keep-alive'),
-    ],
-    [
-      'no protocol',
-      [`${get('/1', 'Connection: upgrade\r\n')}GE`, get('/2').slice(2)],
-      ['keep-alive', 'keep-alive'],
-    ],
-    [
-      'in a list, in capitals',
-      [get('/1', 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n') + get('/2')],
-      ['close'],
-    ],
-  ])('%s', async (_, pieces, announced) => {
+  const LONG = `X-Long: ${'x'.repeat(300)}\r\n`;
+  const LIST = 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n';
+  test.each([
+    ['alone', 1, [get('/1', OFFER)]],
+    ['with a body', 1, [post('/1', OFFER + BODY), '12', '345']],
+    ['behind another request, in one piece', 2, [get('/0') + get('/1', OFFER)]],
+    ['behind another request', 2, [get('/0'), get('/1', OFFER)]],
+    ['with requests behind it', 1, [get('/1', OFFER) + get('/2').repeat(100), get('/3')]],
+    ['with a long header', 1, [`${post('/1', LONG + OFFER + BODY)}12345${get('/2')}`]],
+    ['with a request behind its body', 1, [post('/1', OFFER + BODY), `12345${get('/2')}`]],
+    ['with chunks', 1, [post('/1', `${OFFER}Transfer-Encoding: chunked\r\n`), '0\r\n\r\nG']],
+    ['in a list, in capitals', 1, [get('/1', LIST) + get('/2')]],
+  ])('%s makes its answer the last one', async (_, answers, pieces) => {
     const { service, client } = await connected();
     for (const piece of pieces) await client.send(piece);
     await service.answerAll();
-    expect(client.announced).toStrictEqual(announced);
-    expect(service.handled).toHaveLength(announced.length);
-    expect(client.hasEnded).toBe(announced.includes('close'));
+    expect(client.announced).toStrictEqual([...Array(answers - 1).fill('keep-alive'), 'close']);
+    expect([service.handled.length, client.hasEnded]).toStrictEqual([answers, true]);
+  });
+
+  test.each(['Upgrade: h2c', 'Connection: upgrade'])('is not made by "%s" alone', async (header) => {
+    const { service, client } = await connected(`${get('/1', `${header}\r\n`)}GE`);
+    await client.send(get('/2').slice(2));
+    await service.answerAll();
+    expect(client.announced).toStrictEqual(['keep-alive', 'keep-alive']);
+    expect([service.handled.length, client.hasEnded]).toStrictEqual([2, false]);
   });
 
   test('that is cut anywhere, with a request behind it', async () => {
