@@ -11,28 +11,20 @@ const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
   'www-authenticate': 'Bearer realm="petstore", error="invalid_token"',
 });
 
-describe('the Authorization header', () => {
-  test.each([
-    ['absent', undefined, UNAUTHENTICATED],
-    ['of another scheme', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
-    ['of a scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
-    ['with the bare key', KEY, UNAUTHENTICATED],
-    ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
-    ['without a key', 'Bearer', INVALID],
-    ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
-    ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
-  ])('%s: 401', async (_, authorization, expected) => {
-    await using api = await startApi();
-    const answer = await api.get('/v1/pets', { authorization });
-    expect(whole(answer)).toStrictEqual(expected);
-  });
-
-  test('is read in any case, with any number of spaces', async () => {
-    await using api = await startApi();
-    for (const authorization of [`bearer ${KEY}`, `BEARER   ${KEY}`]) {
-      expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(EMPTY);
-    }
-  });
+test.each([
+  ['absent', undefined, UNAUTHENTICATED],
+  ['of another scheme', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
+  ['of a scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
+  ['with the bare key', KEY, UNAUTHENTICATED],
+  ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
+  ['without a key', 'Bearer', INVALID],
+  ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
+  ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
+  ['in lower case', `bearer ${KEY}`, EMPTY],
+  ['in capitals, with several spaces', `BEARER   ${KEY}`, EMPTY],
+])('the Authorization header %s gets its answer', async (_, authorization, expected) => {
+  await using api = await startApi();
+  expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(expected);
 });
 
 test.each([
