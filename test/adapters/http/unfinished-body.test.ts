@@ -4,8 +4,8 @@ import { type Api, startApi } from '../../support/http.ts';
 import type { RawConnection } from '../../support/raw-connection.ts';
 import { post } from './raw-requests.ts';
 
-const abort = (_api: Api, connection: RawConnection) => connection.abort();
-const drain = (api: Api) => api.drain(0);
+const abort = async (_api: Api, connection: RawConnection) => connection.abort();
+const drain = async (api: Api) => void (await api.drain(0));
 
 test.each([
   ['identity', 'the client resets it', abort],

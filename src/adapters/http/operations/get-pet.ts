@@ -13,7 +13,7 @@ import { operation } from './operation.ts';
 
 const PET_ID = 'must be an int64 in canonical decimal digits';
 
-export const PetId = v.pipe(
+const PetId = v.pipe(
   v.string(PET_ID),
   v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID),
   v.transform((digits) => BigInt(digits)),
