@@ -14,16 +14,14 @@ function counting<Result, Outcome extends string>(
   counts: Record<Outcome | 'failed', number>,
   outcomeOf: (result: Result) => Outcome | undefined,
 ) {
-  return async <R extends Result>(call: () => Promise<R>): Promise<R> => {
-    try {
-      const result = await call();
-      const outcome = outcomeOf(result);
-      if (outcome !== undefined) counts[outcome]++;
-      return result;
-    } catch (error) {
-      counts.failed++;
-      throw error;
-    }
+  const succeeded = (result: Result) => {
+    const outcome = outcomeOf(result);
+    if (outcome !== undefined) counts[outcome]++;
+  };
+  return <R extends Result>(call: () => Promise<R>): Promise<R> => {
+    const promise = call();
+    void promise.then(succeeded, () => counts.failed++);
+    return promise;
   };
 }
 

@@ -89,18 +89,13 @@ export function storageMetrics(registry: Registry) {
     return <T>(run: () => Promise<T>): Promise<T> => {
       const startedMs = performance.now();
       const end = () => observe((performance.now() - startedMs) / 1_000);
-      return run().then(
-        (result) => {
-          end();
-          return result;
-        },
-        (error: unknown) => {
-          end();
-          const kind = failureKind(error);
-          if (kind !== undefined) failures.inc({ operation, kind });
-          throw error;
-        },
-      );
+      const promise = run();
+      void promise.then(end, (error: unknown) => {
+        end();
+        const kind = failureKind(error);
+        if (kind !== undefined) failures.inc({ operation, kind });
+      });
+      return promise;
     };
   };
   return { meter, measure };
