@@ -22,9 +22,9 @@ class PetFileError extends Error {
   readonly kind = 'pet-file';
   readonly fault = 'operator';
 
-  /** @param line from 1, or `undefined` for a problem of the whole file */
-  constructor(path: string, line: number | undefined, problem: string) {
-    super(line === undefined ? `${path} ${problem}` : `${path}:${line}: ${problem}`);
+  /** @param place the path, or the path and the line as `PATH:LINE:` */
+  constructor(place: string, problem: string) {
+    super(`${place} ${problem}`);
   }
 }
 
@@ -62,7 +62,7 @@ export class PetFile implements PetSource, AsyncDisposable {
       return new PetFile('standard input', file, size);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
-      throw new PetFileError('standard input', undefined, `cannot be kept in ${tmpdir()}: ${error.message}`);
+      throw new PetFileError('standard input', `cannot be kept in ${tmpdir()}: ${error.message}`);
     }
   }
 
@@ -77,11 +77,10 @@ export class PetFile implements PetSource, AsyncDisposable {
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
       const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be opened: ${error.message}`;
-      throw new PetFileError(path, undefined, problem);
+      throw new PetFileError(path, problem);
     }
     throw new PetFileError(
       path,
-      undefined,
       'is not a regular file; an import reads it twice, first to check all of it; use - for standard input',
     );
   }
@@ -126,35 +125,36 @@ export class PetFile implements PetSource, AsyncDisposable {
   async *#pets(): AsyncGenerator<readonly ArchivedPet[]> {
     let line = 0;
     let lastId = 0n;
+    const refusal = (problem: string) => new PetFileError(`${this.#path}:${line}:`, problem);
     for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
       const pets: ArchivedPet[] = [];
       for (const bytes of lines) {
         line++;
         if (bytes.length > MAX_LINE_BYTES) {
           const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
-          throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
+          throw refusal(form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
         }
-        if (!isUtf8(bytes)) throw new PetFileError(this.#path, line, 'is not UTF-8');
+        if (!isUtf8(bytes)) throw refusal('is not UTF-8');
         // Windows writes a byte order mark at the start of a text. A later line that begins with one is not JSON.
         const text = line === 1 ? bytes.toString().replace(/^\ufeff/, '') : bytes.toString();
         if (text.trim() === '') continue;
         const pet = parsePetLine(text);
-        if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
+        if (typeof pet === 'string') throw refusal(pet);
         const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
-        if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
+        if (problem !== undefined) throw refusal(problem);
         lastId = pet.id;
         pets.push(pet);
       }
       yield pets;
     }
     const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
+    if (bytesRead > 0) throw new PetFileError(this.#path, 'has grown since it was opened');
   }
 
   #blocks(): AsyncGenerator<Buffer> {
     const blocks = blocksOf(this.#file, this.#sizeBytes);
     if (this.#compression === undefined) return blocks;
-    const refusal = (problem: string) => new PetFileError(this.#path, undefined, problem);
+    const refusal = (problem: string) => new PetFileError(this.#path, problem);
     return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
   }
 }
