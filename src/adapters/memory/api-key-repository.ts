@@ -7,9 +7,8 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
   readonly #keys = new Map<string, ApiKey>();
 
   async insert(key: ApiKey): Promise<void> {
-    const stored = this.#keys.get(key.id);
-    if (stored === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
-    else if (stored.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
+    const stored = this.#keys.getOrInsertComputed(key.id, () => structuredClone(storedApiKey(key)));
+    if (stored.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
   }
 
   async findById(id: string): Promise<ApiKey | undefined> {

@@ -223,9 +223,8 @@ function withoutEqualKeys(claims: readonly Claim[]): Claim[] {
   const byKey = new Map<unknown, Claim>();
   for (const claim of claims) {
     const key = claim.idempotency?.key ?? claim;
-    const same = byKey.get(key);
-    if (same === undefined) byKey.set(key, claim);
-    else same.promise.then(claim.resolve, claim.reject);
+    const same = byKey.getOrInsert(key, claim);
+    if (same !== claim) same.promise.then(claim.resolve, claim.reject);
   }
   return [...byKey.values()];
 }

@@ -45,11 +45,7 @@ export class PetReader {
    */
   async page(query: PageQuery): Promise<readonly Pet[]> {
     const key = `${query.status} ${query.after} ${query.limit}`;
-    let batcher = this.#pages.get(key);
-    if (batcher === undefined) {
-      batcher = new Batcher(([first = query]) => this.#readPage(first));
-      this.#pages.set(key, batcher);
-    }
+    const batcher = this.#pages.getOrInsertComputed(key, () => new Batcher(() => this.#readPage(query)));
     try {
       return await batcher.add(query);
     } finally {

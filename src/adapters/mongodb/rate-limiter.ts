@@ -60,13 +60,12 @@ export class MongoRateLimiter implements RateLimiter {
   }
 
   #knownOf(key: string, windowMs: number): Known {
-    const existing = this.#known.get(key);
-    if (existing !== undefined) return existing;
-    const count = ({ length }: readonly void[]) => this.#count(key, windowMs, known, length);
-    const counts = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
-    const known: Known = { count: 0, endMs: -Infinity, counts };
-    this.#known.set(key, known);
-    return known;
+    return this.#known.getOrInsertComputed(key, () => {
+      const count = ({ length }: readonly void[]) => this.#count(key, windowMs, known, length);
+      const counts = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
+      const known: Known = { count: 0, endMs: -Infinity, counts };
+      return known;
+    });
   }
 
   /** Afterwards `known.count` lacks these requests: each adds itself. */
