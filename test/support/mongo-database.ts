@@ -11,7 +11,7 @@ import {
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
 import { connect, type Reports } from '../../src/adapters/mongodb/connection/connect.ts';
-import { MongoInspector } from '../../src/adapters/mongodb/inspector.ts';
+import { mongoInspector } from '../../src/adapters/mongodb/inspector.ts';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
@@ -80,7 +80,7 @@ export async function openService(url: string, reports: Reports = {}) {
 /** What an inspector finds in a database. */
 export async function findingsIn(url: string): Promise<readonly string[]> {
   const { db, reads } = await openClient(url);
-  const found = await Array.fromAsync(new MongoInspector(db, reads).findings());
+  const found = await Array.fromAsync(mongoInspector(db, reads).findings());
   return found.map(({ about, problem }) => `${about}: ${problem}`);
 }
 

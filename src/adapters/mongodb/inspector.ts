@@ -11,36 +11,20 @@ import { isLong } from './schema/collections.ts';
 const CALL_TIMEOUT_MS = 60_000;
 
 /** Examines a database. The built-in role `read` on it is enough. */
-export class MongoInspector implements StorageInspector {
-  readonly #db: Db;
-  readonly #reads: ConfirmedReads;
-
-  constructor(db: Db, reads: ConfirmedReads) {
-    this.#db = db;
-    this.#reads = reads;
-  }
-
-  async *findings(): AsyncGenerator<Finding> {
-    const { problems, isWhole } = await this.#read(() => examineSchema(this.#db));
-    if (!isWhole) yield { about: 'privileges', problem: UNSEEN };
-    for (const { collection, problem, mend } of problems) {
-      const command = typeof mend === 'string' ? `; run in mongosh: ${mend}` : '';
-      yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
-    }
-    const isUnique = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
-    for (const ids of isUnique ? [] : await this.#read(() => sharedIdempotencyKeys(this.#db))) {
-      yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
-    }
-    for (const plan of COLLECTIONS) yield* this.#documentFindings(plan);
-  }
+export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector {
+  const read = <T>(work: () => Promise<T>) => reads.read(CALL_TIMEOUT_MS, work);
 
   /** A validator does not check what was stored without it. */
-  async *#documentFindings({ name, documentName, validator }: CollectionPlan): AsyncGenerator<Finding> {
+  async function* documentFindings({
+    name,
+    documentName,
+    validator,
+  }: CollectionPlan): AsyncGenerator<Finding> {
     // API keys are read one by one in any case.
     if (name === 'api_keys') return;
-    const invalid = this.#db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
+    const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
     for (;;) {
-      const document = await this.#read(() => invalid.next());
+      const document = await read(() => invalid.next());
       if (document === null) return;
       // Reading the pets reports it with its damage.
       if (name === 'pets' && hasPetId(document) && isDamaged(() => toArchivedPet(document))) continue;
@@ -49,7 +33,19 @@ export class MongoInspector implements StorageInspector {
     }
   }
 
-  #read<T>(read: () => Promise<T>): Promise<T> {
-    return this.#reads.read(CALL_TIMEOUT_MS, read);
-  }
+  return {
+    async *findings() {
+      const { problems, isWhole } = await read(() => examineSchema(db));
+      if (!isWhole) yield { about: 'privileges', problem: UNSEEN };
+      for (const { collection, problem, mend } of problems) {
+        const command = typeof mend === 'string' ? `; run in mongosh: ${mend}` : '';
+        yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
+      }
+      const isUnique = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
+      for (const ids of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
+        yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
+      }
+      for (const plan of COLLECTIONS) yield* documentFindings(plan);
+    },
+  };
 }

@@ -23,14 +23,8 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
     const from = await readVersion(db);
     if (from !== undefined) refuse(versionProblem(from, db.databaseName));
     const { problems, isWhole } = await examineSchema(db);
-    refuse(isWhole ? undefined : UNSEEN);
-    refuse(
-      described(
-        problems.filter(({ mend }) => typeof mend === 'string'),
-        db,
-        program,
-      ),
-    );
+    const lasting = problems.filter(({ mend }) => typeof mend === 'string');
+    refuse(isWhole ? described(lasting, db, program) : UNSEEN);
     if (from === undefined) for (const plan of COLLECTIONS) await refuseInvalidDocuments(db, plan);
     for (const { mend } of problems) if (typeof mend === 'function') await mend(db);
     await versionsOf(db).updateOne(

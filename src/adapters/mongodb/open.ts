@@ -5,7 +5,7 @@ import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { connect, refuse, type Reports, toSetupError } from './connection/connect.ts';
 import { missingRights } from './connection/missing-rights.ts';
-import { MongoInspector } from './inspector.ts';
+import { mongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
@@ -100,7 +100,7 @@ async function openIf(
         return { lastId: id };
       },
     },
-    inspector: new MongoInspector(db, reads),
+    inspector: mongoInspector(db, reads),
     close: () => client.close(),
   };
 }
