@@ -8,7 +8,6 @@ import { type JsonObject, schemaRef } from '../openapi/schemas.ts';
 import { GET_PET_DEPRECATION, isSunset } from '../contract/answer-headers.ts';
 import { idempotencyKey } from '../contract/idempotency.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../contract/limits.ts';
-import { NoQuery } from '../contract/query.ts';
 import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../contract/refusals.ts';
 import { NewPet, parse } from '../contract/schemas.ts';
 import { type Operation, operation } from './operation.ts';
@@ -37,7 +36,6 @@ export const createPet: Operation = operation({
   method: 'post',
   path: '/pets',
   scope: 'pets:write',
-  query: NoQuery,
   body: NewPet,
   checkHeaders: keyOf,
   summary: 'Add an animal',

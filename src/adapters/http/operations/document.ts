@@ -4,7 +4,6 @@ import { DEPRECATED, HEADERS, LIMITED } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
 import { sunsetDay } from '../contract/answer-headers.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
-import { NoQuery } from '../contract/query.ts';
 import { allowHeader, insufficientScope, UNSUPPORTED_MEDIA_TYPE } from '../contract/refusals.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
@@ -89,7 +88,7 @@ const SCOPE_HEADER = {
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
   const { parameters = [], requestBody, responses } = documentation();
-  const ofQuery = Object.entries(query.entries).map(([key, schema]) => parameter('query', key, schema));
+  const ofQuery = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
   const announced = deprecation === undefined ? [] : DEPRECATED;
   const own = sharedFailures(allow, announced);
   const shared = (key: keyof typeof own) => ({ $ref: `#/components/responses/${key}` });
@@ -101,7 +100,7 @@ function describe(operation: Operation, allow: string): JsonObject {
     description: [
       `Needs an API key with the scope \`${scope}\`.`,
       description,
-      query === NoQuery
+      query === undefined
         ? 'This operation has no query parameters. Any is refused.'
         : 'Each parameter may occur once. Any other parameter is refused.',
     ].join('\n\n'),

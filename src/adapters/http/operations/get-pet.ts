@@ -6,7 +6,6 @@ import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { DEPRECATED, LIMITED } from '../openapi/headers.ts';
 import { parameter, schemaRef } from '../openapi/schemas.ts';
 import { GET_PET_DEPRECATION, sunsetDay } from '../contract/answer-headers.ts';
-import { NoQuery } from '../contract/query.ts';
 import { gone } from '../contract/refusals.ts';
 import { parse } from '../contract/schemas.ts';
 import { operation } from './operation.ts';
@@ -34,8 +33,6 @@ export const getPet = operation({
   path: '/pets/{petId}',
   scope: 'pets:read',
   deprecation: GET_PET_DEPRECATION,
-  query: NoQuery,
-  body: undefined,
   summary: 'Get an animal',
   description:
     `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /v1/pets\` with a \`status\` ` +

@@ -10,7 +10,7 @@ import type { State } from '../middleware/log-request.ts';
 import type { BaseUrl } from '../middleware/request-target.ts';
 import type { JsonObject } from '../openapi/schemas.ts';
 import { type Deprecation, isSunset } from '../contract/answer-headers.ts';
-import { queryParser } from '../contract/query.ts';
+import { NoQuery, queryParser } from '../contract/query.ts';
 import { gone, insufficientScope } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { parse } from '../contract/schemas.ts';
@@ -41,9 +41,10 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   readonly path: string;
   readonly scope: Scope;
   readonly deprecation?: Deprecation;
-  readonly query: Query;
-  /** `undefined` for an operation that ignores a body. */
-  readonly body: Body;
+  /** Absent from an operation without query parameters, which refuses any. */
+  readonly query?: Query;
+  /** Absent from an operation that ignores a body. */
+  readonly body?: Body;
   /** Throws what the headers alone decide, before the body is read. */
   readonly checkHeaders?: (ctx: Context) => void;
   readonly summary: string;
@@ -78,11 +79,11 @@ export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
 };
 
 /** The order of the checks is the same for every operation. */
-export function operation<Query extends QuerySchema, Body extends BodySchema>(
+export function operation<Query extends QuerySchema = typeof NoQuery, Body extends BodySchema = undefined>(
   definition: Definition<Query, Body>,
 ): Operation {
   const { method, path, scope, deprecation, query, body, checkHeaders, handler } = definition;
-  const parseQuery = queryParser(query);
+  const parseQuery = queryParser(query ?? NoQuery);
   type ParsedBody = Parameters<ReturnType<typeof handler>>[2];
   return {
     ...definition,
