@@ -4,30 +4,17 @@ export type Scope = (typeof SCOPES)[number];
 
 /** At most `requests` in each window of `seconds`. */
 export type RateLimit = {
-  /** 1 to {@link RATE_LIMIT_MAX_REQUESTS}. */
+  /** 1 to {@link RATE_LIMIT_MAX}. */
   readonly requests: number;
-  /** 1 to {@link RATE_LIMIT_MAX_SECONDS}. */
+  /** 1 to {@link RATE_LIMIT_MAX}. */
   readonly seconds: number;
 };
 
-export const RATE_LIMIT_MAX_REQUESTS = 1_000_000_000;
-/** A day. */
-export const RATE_LIMIT_MAX_SECONDS = 86_400;
+/** The greatest of each; the seconds are a day. */
+export const RATE_LIMIT_MAX: RateLimit = { requests: 1_000_000_000, seconds: 86_400 };
 
 /** In code points. */
 export const KEY_LABEL_MAX_LENGTH = 64;
-
-/** A key that an operator asks for. Not checked yet. */
-export type ApiKeyDraft = {
-  readonly label: string;
-  readonly scopes: readonly Scope[];
-  /** The key is valid until just before this instant. Without it, the key never expires. */
-  readonly expiresAt?: Date | undefined;
-  /** Replaces the rate limit of the service for this key. */
-  readonly rateLimit?: RateLimit | undefined;
-  /** Only for a key that a rotation makes: see {@link NewApiKey}. */
-  readonly originId?: string | undefined;
-};
 
 /** A draft that obeys every rule. Only {@link newApiKey} makes one. */
 export type NewApiKey = {
@@ -36,10 +23,17 @@ export type NewApiKey = {
   /** At least one, without duplicates, in the order of {@link SCOPES}. */
   readonly scopes: readonly Scope[];
   readonly createdAt: Date;
+  /** The key is valid until just before this instant. Without it, the key never expires. */
   readonly expiresAt?: Date;
+  /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
   /** The id of the first key in a line of rotations. Absent in that key. Idempotency keys belong to it. */
   readonly originId?: string;
+};
+
+/** A key that an operator asks for. Not checked yet. Only a rotation names its origin. */
+export type ApiKeyDraft = Pick<NewApiKey, 'label' | 'scopes'> & {
+  readonly [Field in 'expiresAt' | 'rateLimit' | 'originId']?: NewApiKey[Field] | undefined;
 };
 
 /** A key as a repository stores it, without the token. Times are exact to the millisecond. */
@@ -97,7 +91,7 @@ const RULES = {
   originId: [optional(matches(API_KEY_ID)), 'must be 16 lower-case hex digits'],
   rateLimit: [
     optional(isRateLimit),
-    `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
+    `must be 1 to ${RATE_LIMIT_MAX.requests} requests in 1 to ${RATE_LIMIT_MAX.seconds} seconds`,
   ],
 } satisfies Required<Rules>;
 
@@ -180,7 +174,7 @@ function isInstant(value: unknown): value is Date {
 
 function isRateLimit(value: unknown): boolean {
   const { requests, seconds } = (value ?? {}) as Partial<Record<keyof RateLimit, unknown>>;
-  return isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
+  return isWithin(requests, RATE_LIMIT_MAX.requests) && isWithin(seconds, RATE_LIMIT_MAX.seconds);
 }
 
 function isWithin(value: unknown, max: number): boolean {

@@ -1,6 +1,8 @@
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];
 
+/** A phrase that follows the name of the field. */
+export const PET_STATUS_RULE = `must be one of ${PET_STATUSES.join(', ')}`;
 /** The status of a pet whose draft has none. */
 export const DEFAULT_PET_STATUS: PetStatus = 'available';
 
@@ -20,10 +22,7 @@ export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 export const SKIPPED_PET_IDS = 10n ** 12n;
 
 /** Limits on the number of pets in one page of the list. */
-export const PAGE_SIZE_MIN = 1;
-export const PAGE_SIZE_MAX = 100;
-/** The page size of a request that names none. */
-export const PAGE_SIZE_DEFAULT = 20;
+export const PAGE_SIZE = { min: 1, max: 100, default: 20 } as const;
 
 /** The range of a signed 64-bit integer, OpenAPI's `format: int64`. */
 export const INT64_MIN = -(2n ** 63n);
@@ -75,10 +74,7 @@ export class InvalidPet extends Error {
 const RULES: { readonly [Field in keyof NewPet]: (value: unknown) => string | undefined } = {
   name: (name) => (typeof name === 'string' ? petNameProblem(name) : 'must be a string'),
   categoryId: (id) => (typeof id === 'bigint' && isInt64(id) ? undefined : 'must be a signed 64-bit integer'),
-  status: (status) =>
-    (PET_STATUSES as readonly unknown[]).includes(status)
-      ? undefined
-      : `must be one of ${PET_STATUSES.join(', ')}`,
+  status: (status) => ((PET_STATUSES as readonly unknown[]).includes(status) ? undefined : PET_STATUS_RULE),
 };
 
 /** The fields that came after the first release. */

@@ -3,13 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
 import { USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
-import {
-  type ApiKey,
-  apiKeyProblems,
-  RATE_LIMIT_MAX_REQUESTS,
-  RATE_LIMIT_MAX_SECONDS,
-  SCOPES,
-} from '../../src/domain/api-key.ts';
+import { type ApiKey, apiKeyProblems, RATE_LIMIT_MAX, SCOPES } from '../../src/domain/api-key.ts';
 import { text } from '../../proof/properties/arbitraries.ts';
 import { holds } from '../../proof/properties/holds.ts';
 import { aKey, at } from '../support/api-keys.ts';
@@ -39,8 +33,8 @@ const date = instant.map(at);
 const plain = { noNullPrototype: true } as const;
 const rateLimit = fc.record(
   {
-    requests: fc.integer({ min: 1, max: RATE_LIMIT_MAX_REQUESTS }),
-    seconds: fc.integer({ min: 1, max: RATE_LIMIT_MAX_SECONDS }),
+    requests: fc.integer({ min: 1, max: RATE_LIMIT_MAX.requests }),
+    seconds: fc.integer({ min: 1, max: RATE_LIMIT_MAX.seconds }),
   },
   plain,
 );

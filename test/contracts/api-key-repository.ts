@@ -2,12 +2,7 @@ import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
 import { throwIfDamaged } from '../../src/application/keys/stored-keys.ts';
 import { USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
-import {
-  type ApiKey,
-  KEY_LABEL_MAX_LENGTH,
-  RATE_LIMIT_MAX_REQUESTS,
-  RATE_LIMIT_MAX_SECONDS,
-} from '../../src/domain/api-key.ts';
+import { type ApiKey, KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { numbers } from '../support/numbers.ts';
 import { tamper } from '../support/pets.ts';
@@ -74,7 +69,7 @@ function oddKeys(): ApiKey[] {
     { scopes: ['pets:write'] },
     { scopes: ['pets:write', 'pets:read'] },
     { rateLimit: { requests: 1, seconds: 1 } },
-    { rateLimit: { requests: RATE_LIMIT_MAX_REQUESTS, seconds: RATE_LIMIT_MAX_SECONDS } },
+    { rateLimit: { requests: RATE_LIMIT_MAX.requests, seconds: RATE_LIMIT_MAX.seconds } },
     { digest: '0'.repeat(64) },
     { digest: 'f'.repeat(64) },
     { id: 'f'.repeat(16) },

@@ -6,7 +6,7 @@ import {
   INT64_MAX,
   INT64_MIN,
   MAX_PET_ID,
-  PAGE_SIZE_MAX,
+  PAGE_SIZE,
   type Pet,
   PET_NAME_MAX_LENGTH,
   PET_STATUSES,
@@ -74,7 +74,7 @@ export function petRepositoryContract(storage: TestedStorage): void {
 
   it('ids are distinct for concurrent inserts, and each caller gets its own pet', async () => {
     const { pets } = await opened(storage);
-    const names = numbers(PAGE_SIZE_MAX + 20).map((n) => `pet ${n}`);
+    const names = numbers(PAGE_SIZE.max + 20).map((n) => `pet ${n}`);
 
     const inserted = await Promise.all(names.map((name) => pets.insert(aPet({ name }))));
 

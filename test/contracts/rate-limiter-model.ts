@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
-import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
 import { holds } from '../../proof/properties/holds.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { command as commandOf } from './model.ts';
@@ -32,7 +32,7 @@ const take = (seconds: fc.Arbitrary<number>) =>
     .record({
       who: fc.nat(3),
       key,
-      requests: fc.constantFrom(1, 3, 3, 3, 4, RATE_LIMIT_MAX_REQUESTS),
+      requests: fc.constantFrom(1, 3, 3, 3, 4, RATE_LIMIT_MAX.requests),
       seconds,
       times: fc.constantFrom(1, 2, 3, 3, 3, 100),
     })
@@ -78,8 +78,8 @@ const advance = fc
 /** Random calls of {@link RateLimiter} agree with counts in a map. */
 export function rateLimiterModel({ create, runs, hasClock }: TestedLimiter): void {
   const seconds = hasClock
-    ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX_SECONDS)
-    : fc.constant(RATE_LIMIT_MAX_SECONDS);
+    ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX.seconds)
+    : fc.constant(RATE_LIMIT_MAX.seconds);
 
   it('counts like a map would, whatever the calls', async () => {
     // No command is late.

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
-import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { numbers } from '../support/numbers.ts';
 
@@ -81,12 +81,12 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
     const { limiter } = await opened();
     const ids = ['a', 'A', 'a.b', 'a-b', 'a_b', 'ab', '0', '__proto__', '0123456789abcdef', 'k'.repeat(64)];
     const limits = [
-      { requests: 1, seconds: RATE_LIMIT_MAX_SECONDS },
+      { requests: 1, seconds: RATE_LIMIT_MAX.seconds },
       { requests: 1, seconds },
       { requests: 1, seconds: seconds + 1 },
       { requests: 13, seconds: 600 },
-      { requests: RATE_LIMIT_MAX_REQUESTS, seconds: 600 },
-      { requests: RATE_LIMIT_MAX_REQUESTS, seconds: RATE_LIMIT_MAX_SECONDS },
+      { requests: RATE_LIMIT_MAX.requests, seconds: 600 },
+      { requests: RATE_LIMIT_MAX.requests, seconds: RATE_LIMIT_MAX.seconds },
     ];
 
     for (const limit of limits) {

@@ -9,7 +9,7 @@ import { mongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
-import { SharedSearch } from './round-trips/shared-search.ts';
+import { sharedSearch } from './round-trips/shared-search.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
@@ -84,7 +84,7 @@ async function openIf(
     isSound = problem === undefined;
     return problem;
   };
-  const search = new SharedSearch(examineAgain);
+  const search = sharedSearch(examineAgain);
   const schemaProblem = async () => (isSound ? undefined : search.result());
   return {
     pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),

@@ -2,9 +2,9 @@ import type { Db, Document, Filter, Long } from 'mongodb';
 import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
-import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
+import { type Pet, PET_STATUS_RULE, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { SharedSearch } from './round-trips/shared-search.ts';
+import { sharedSearch } from './round-trips/shared-search.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf, toBigInt, toLong } from './schema/collections.ts';
@@ -21,14 +21,14 @@ type PageQuery = PetQuery & { readonly after: bigint };
 export class PetReader {
   readonly #db: Db;
   /** As they were a second ago at most. */
-  readonly #withoutStatus: SharedSearch<readonly bigint[]>;
+  readonly #withoutStatus: () => Promise<readonly bigint[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** By query, while a call waits for it. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(db: Db) {
     this.#db = db;
-    this.#withoutStatus = new SharedSearch(() => petsWithoutStatus(db));
+    this.#withoutStatus = sharedSearch(() => petsWithoutStatus(db)).result;
   }
 
   /** @throws {DamagedPet} */
@@ -67,7 +67,7 @@ export class PetReader {
     // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
     const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET });
-    const skipped = status === undefined ? [] : await this.#withoutStatus.result();
+    const skipped = status === undefined ? [] : await this.#withoutStatus();
     return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, petIn));
   }
 
@@ -100,7 +100,7 @@ function idOf(record: PetRecord): bigint {
 /** @throws {DamagedPet} */
 function petIn(record: PetRecord): Pet {
   if (typeof record !== 'bigint') return decodePet(record);
-  throw new DamagedPet(record, `status must be one of ${PET_STATUSES.join(', ')}`);
+  throw new DamagedPet(record, `status ${PET_STATUS_RULE}`);
 }
 
 /**

@@ -10,7 +10,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
 import { CALL_TIMEOUT_MS, type Deadline } from './connection/deadline.ts';
-import { SharedSearch } from './round-trips/shared-search.ts';
+import { sharedSearch } from './round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
@@ -35,7 +35,7 @@ export class MongoPetRepository implements PetRepository {
   readonly #reader: PetReader;
   readonly #claims: PetClaims;
   /** Whether a second pet with an idempotency key would be rejected. */
-  readonly #hasIndex: SharedSearch<boolean>;
+  readonly #hasIndex: ReturnType<typeof sharedSearch<boolean>>;
   readonly #reads: ConfirmedReads;
   readonly #schemaProblem: MongoPetOptions['schemaProblem'];
   readonly #timeoutMs: number;
@@ -48,7 +48,7 @@ export class MongoPetRepository implements PetRepository {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
-    this.#hasIndex = new SharedSearch(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
+    this.#hasIndex = sharedSearch(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
     this.#reads = reads;
     this.#schemaProblem = schemaProblem;
     this.#timeoutMs = timeoutMs;

@@ -1,4 +1,4 @@
-import { type InvalidPet, PAGE_SIZE_MAX, PAGE_SIZE_MIN, type Pet } from '../../domain/pet.ts';
+import { type InvalidPet, PAGE_SIZE, type Pet } from '../../domain/pet.ts';
 
 /** Every known failure of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =
@@ -14,7 +14,7 @@ export class InvalidPageSize extends Error {
   readonly fault = 'client';
 
   constructor() {
-    super(`limit must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX}`);
+    super(`limit must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`);
   }
 }
 

@@ -1,10 +1,4 @@
-import {
-  PAGE_SIZE_DEFAULT,
-  PAGE_SIZE_MAX,
-  PAGE_SIZE_MIN,
-  type Pet,
-  type PetStatus,
-} from '../../domain/pet.ts';
+import { PAGE_SIZE, type Pet, type PetStatus } from '../../domain/pet.ts';
 import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
@@ -42,8 +36,8 @@ export class ListPets {
    * @throws {DamagedPet} when the page starts with it. The pets after its id can still be listed
    * @throws {StorageUnavailable}
    */
-  async execute({ status, limit = PAGE_SIZE_DEFAULT, after }: PageRequest): Promise<PetPage> {
-    if (!Number.isInteger(limit) || limit < PAGE_SIZE_MIN || limit > PAGE_SIZE_MAX) {
+  async execute({ status, limit = PAGE_SIZE.default, after }: PageRequest): Promise<PetPage> {
+    if (!Number.isInteger(limit) || limit < PAGE_SIZE.min || limit > PAGE_SIZE.max) {
       throw new InvalidPageSize();
     }
     let found: readonly Pet[];

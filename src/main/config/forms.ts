@@ -1,4 +1,4 @@
-import { type RateLimit, RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../domain/api-key.ts';
+import { type RateLimit, RATE_LIMIT_MAX } from '../../domain/api-key.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -12,7 +12,7 @@ export function parseDurationMs(text: string): number | undefined {
 
 /** The form of a rate limit. Completes a sentence that begins with the name of the variable or option. */
 export const RATE_LIMIT_FORM =
-  `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in whole seconds, ` +
+  `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX.requests} requests in whole seconds, ` +
   'minutes or hours up to 24h';
 
 /** `undefined` for a text of any other form than {@link RATE_LIMIT_FORM}. */
@@ -20,7 +20,7 @@ export function parseRateLimit(text: string): RateLimit | undefined {
   const [, digits, time = ''] = /^([1-9]\d{0,9})\/(\d+[smh])$/.exec(text) ?? [];
   const requests = Number(digits);
   const seconds = (parseDurationMs(time) ?? 0) / 1000;
-  const isAllowed = requests <= RATE_LIMIT_MAX_REQUESTS && seconds >= 1 && seconds <= RATE_LIMIT_MAX_SECONDS;
+  const isAllowed = requests <= RATE_LIMIT_MAX.requests && seconds >= 1 && seconds <= RATE_LIMIT_MAX.seconds;
   return isAllowed ? { requests, seconds } : undefined;
 }
 

@@ -6,11 +6,12 @@ import {
   INT64_MIN,
   MAX_PET_ID,
   type NewPet as NewPetFields,
-  PAGE_SIZE_MAX,
+  PAGE_SIZE,
   type Pet as PetFields,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUS_RULE,
   PET_STATUSES,
   petNameProblem,
 } from '../../../domain/pet.ts';
@@ -20,12 +21,11 @@ import { invalidValues } from './refusals.ts';
 // Only the OpenAPI document uses the metadata: see ../openapi/schemas.ts.
 
 // Each message completes a sentence that begins with the name of the field.
-const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
 const INT64 = 'must be an integer in the range of int64';
 const REQUIRED = 'is required';
 
 export const PetStatus = v.pipe(
-  v.picklist(PET_STATUSES, STATUS),
+  v.picklist(PET_STATUSES, PET_STATUS_RULE),
   v.description('Availability of an animal. Case-sensitive.'),
 );
 
@@ -98,7 +98,7 @@ export const Pet = v.pipe(
 
 export const Pets = v.pipe(
   v.array(Pet),
-  v.metadata({ description: 'Animals in ascending order of id.', maxItems: PAGE_SIZE_MAX }),
+  v.metadata({ description: 'Animals in ascending order of id.', maxItems: PAGE_SIZE.max }),
 );
 
 /** The error of the examples. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { DamagedPet } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/pet.ts';
+import { PAGE_SIZE } from '../../../domain/pet.ts';
 import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED, NEXT_PAGE } from '../openapi/headers.ts';
@@ -12,7 +12,7 @@ import { operation } from './operation.ts';
 
 // Each message completes a sentence that begins with the name of the parameter.
 const ONCE = 'must be given only once';
-const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
+const LIMIT = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max} in plain decimal digits`;
 const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
 
 const Limit = v.pipe(
@@ -21,13 +21,13 @@ const Limit = v.pipe(
   v.transform(Number),
   v.number(),
   v.integer(),
-  v.minValue(PAGE_SIZE_MIN, LIMIT),
-  v.maxValue(PAGE_SIZE_MAX, LIMIT),
+  v.minValue(PAGE_SIZE.min, LIMIT),
+  v.maxValue(PAGE_SIZE.max, LIMIT),
   v.metadata({
     description:
       'Maximum number of animals to return, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
       'clamped: the service refuses a value out of range.',
-    example: PAGE_SIZE_DEFAULT,
+    example: PAGE_SIZE.default,
   }),
 );
 
@@ -44,7 +44,7 @@ const Cursor = v.pipe(
 );
 
 export const PageQuery = strictQuery({
-  limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
+  limit: v.optional(Limit, String(PAGE_SIZE.default)),
   status: v.optional(
     v.pipe(
       v.string(ONCE),
@@ -61,11 +61,10 @@ export const listPets = operation({
   path: '/pets',
   scope: 'pets:read',
   query: PageQuery,
-  body: undefined,
   summary: 'List animals',
   description:
-    `Returns up to \`limit\` animals in ascending order of id. \`limit\` is from ${PAGE_SIZE_MIN} to ` +
-    `${PAGE_SIZE_MAX}, by default ${PAGE_SIZE_DEFAULT}. When more animals follow, the \`Link\` header carries the ` +
+    `Returns up to \`limit\` animals in ascending order of id. \`limit\` is from ${PAGE_SIZE.min} to ` +
+    `${PAGE_SIZE.max}, by default ${PAGE_SIZE.default}. When more animals follow, the \`Link\` header carries the ` +
     'URL of the next page, and `Next-Cursor` carries its `cursor`. Follow one of them until it is absent. Such a ' +
     'walk returns every animal that existed when the walk began exactly once, even while animals are added. A ' +
     'page never skips an animal whose stored record is damaged: the page ends before that animal, and the next ' +
@@ -80,7 +79,7 @@ export const listPets = operation({
       ),
       400: failure(
         [
-          thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE_MAX + 1), page: '2' }, 'query')),
+          thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE.max + 1), page: '2' }, 'query')),
           thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
         ],
         LIMITED,

@@ -1,10 +1,5 @@
 import type { CreateIndexesOptions, Db, Document } from 'mongodb';
-import {
-  KEY_LABEL_MAX_LENGTH,
-  RATE_LIMIT_MAX_REQUESTS,
-  RATE_LIMIT_MAX_SECONDS,
-  SCOPES,
-} from '../../../domain/api-key.ts';
+import { KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX, SCOPES } from '../../../domain/api-key.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
 import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, toLong } from './collections.ts';
 
@@ -112,8 +107,8 @@ const API_KEY_VALIDATOR = {
         bsonType: 'object',
         required: ['requests', 'seconds'],
         properties: {
-          requests: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_REQUESTS },
-          seconds: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_SECONDS },
+          requests: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX.requests },
+          seconds: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX.seconds },
         },
       },
       revokedAt: { bsonType: 'date' },

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { SharedSearch } from '../../../../src/adapters/mongodb/round-trips/shared-search.ts';
+import { sharedSearch } from '../../../../src/adapters/mongodb/round-trips/shared-search.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 /** A search whose runs the test completes. */
 function controlled() {
   const runs: PromiseWithResolvers<string>[] = [];
-  const search = new SharedSearch(() => {
+  const search = sharedSearch(() => {
     const run = Promise.withResolvers<string>();
     runs.push(run);
     return run.promise;
