@@ -3,7 +3,7 @@ import { type Allowance, allowanceOf, type RateLimiter } from '../../application
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { described, duplicateField, toStorageError } from './connection/mongo-errors.ts';
+import { described, toStorageError } from './connection/mongo-errors.ts';
 import { withDeadline } from './connection/deadline.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
@@ -85,18 +85,14 @@ export class MongoRateLimiter implements RateLimiter {
   }
 
   async #send(key: string, windowMs: number, requests: number): Promise<Document> {
+    const update = countingUpdate(windowMs, requests);
     const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
-    const count = async () =>
-      this.#counts.findOneAndUpdate({ key }, countingUpdate(windowMs, requests), options);
     try {
-      // No retry of other failures: the attempt may have counted. The server counts a retry of the driver once.
-      const counted: Document | null = await count().catch((error: unknown) => {
-        // Another service has created the document at the same time.
-        if (duplicateField(error) !== 'key') throw error;
-        return count();
-      });
-      if (counted === null) throw new StorageUnavailable('MongoDB returned no count');
-      return counted;
+      // No retry: the attempt may have counted. The server counts a retry of the driver once, and by itself repeats an
+      // upsert when another service has created the document at the same time (SERVER-37124).
+      const counted = await this.#counts.findOneAndUpdate({ key }, update, options);
+      // With `upsert`, there is always a document.
+      return counted!;
     } catch (error) {
       if (!(error instanceof MongoError)) throw toStorageError(error);
       throw new StorageUnavailable(`MongoDB could not count the request: ${described(error)}`);
