@@ -4,7 +4,7 @@ import { around } from '../../application/around.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 
-export type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
+type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
 /**
  * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage
@@ -35,12 +35,13 @@ export function traceStorage(storage: ServiceStorage, tracer: api.Tracer, system
 }
 
 /** The use case with a span for each call in a sampled request. Rejects as the use case does. */
-export function traceUseCase<Input extends readonly unknown[], Output>(
-  tracer: api.Tracer,
+export type TraceUseCase = <Input extends readonly unknown[], Output>(
   name: string,
   useCase: UseCase<Input, Output>,
-): UseCase<Input, Output> {
-  return around(useCase, { execute: name }, () => inSpan(tracer, name, {}));
+) => UseCase<Input, Output>;
+
+export function useCaseTracer(tracer: api.Tracer): TraceUseCase {
+  return (name, useCase) => around(useCase, { execute: name }, () => inSpan(tracer, name, {}));
 }
 
 /**

@@ -1,21 +1,16 @@
 import { hash } from 'node:crypto';
 import type { DependencyContainer, InjectionToken } from 'tsyringe';
-import type { UseCase } from '../../adapters/tracing/trace-calls.ts';
+import type { TraceUseCase } from '../../adapters/tracing/trace-calls.ts';
 import { CreatePet } from '../../application/pets/create-pet.ts';
 import { GetPet } from '../../application/pets/get-pet.ts';
 import { ListPets } from '../../application/pets/list-pets.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import { provide } from './compose.ts';
 
-type Trace = <Input extends readonly unknown[], Output>(
-  name: string,
-  useCase: UseCase<Input, Output>,
-) => UseCase<Input, Output>;
-
 /** Given. */
 export const PETS: InjectionToken<PetRepository> = Symbol('PETS');
 /** Puts a span around each call of a use case. By default there are none. */
-export const TRACE: InjectionToken<Trace> = Symbol('TRACE');
+export const TRACE: InjectionToken<TraceUseCase> = Symbol('TRACE');
 export const LIST_PETS: InjectionToken<Pick<ListPets, 'execute'>> = Symbol('LIST_PETS');
 export const CREATE_PET: InjectionToken<Pick<CreatePet, 'execute'>> = Symbol('CREATE_PET');
 export const GET_PET: InjectionToken<Pick<GetPet, 'execute'>> = Symbol('GET_PET');

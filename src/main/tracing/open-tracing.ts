@@ -10,7 +10,7 @@ import type { Logger } from 'pino';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { requestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
-import { traceStorage, traceUseCase, type UseCase } from '../../adapters/tracing/trace-calls.ts';
+import { traceStorage, useCaseTracer } from '../../adapters/tracing/trace-calls.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
@@ -62,8 +62,7 @@ export function openTracing(
   const requests = requestSpans(tracer, propagator);
   return {
     storage: (storage: ServiceStorage) => traceStorage(storage, tracer, kind.system),
-    useCase: <Input extends readonly unknown[], Output>(name: string, useCase: UseCase<Input, Output>) =>
-      traceUseCase(tracer, name, useCase),
+    useCase: useCaseTracer(tracer),
     app: (app: RequestListener) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
     /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */
     requestLog: (lines: Logger) => tracedRequestLog(lines, requests),

@@ -7,7 +7,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
+import { traceStorage, useCaseTracer } from '../../../src/adapters/tracing/trace-calls.ts';
 import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
@@ -120,7 +120,7 @@ const UNSET = { status: { code: 0 }, errorType: undefined };
 /** The spans of getPet, with the storage and the use case in them. */
 async function failures(storage: ServiceStorage) {
   const { pets } = traceStorage(storage, tracer, 'sqlite');
-  const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
+  const getPet = useCaseTracer(tracer)('GetPet', new GetPet(pets));
   const spans = await spansOf(() => getPet.execute(7n));
   return {
     spans: spans.map(({ name, status, attributes }) => ({
