@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
 import { fileOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -69,13 +69,7 @@ export function refuseOtherVersion(db: DatabaseSync): void {
   if (version === SCHEMA_VERSION) return;
   const file = `the SQLite file ${fileOf(db)}`;
   if (version === 0) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
-  const advice =
-    version < SCHEMA_VERSION
-      ? 'a build that was never released made it: export it with that build, then import'
-      : 'run a newer build of petstore';
-  throw new StorageSetupError(
-    `${file} has schema version ${version}, this build needs ${SCHEMA_VERSION}; ${advice}`,
-  );
+  throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));
 }
 
 /**

@@ -6,19 +6,15 @@ export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
   readonly kind = 'storage-unavailable';
   readonly fault = 'storage';
-  readonly #sinceMs: number | undefined;
+  /** Since when it has not been available, on the clock of `performance.now()`, if that is known. */
+  readonly sinceMs: number | undefined;
 
   constructor(
     message: string,
     options?: { readonly cause?: unknown; readonly sinceMs?: number | undefined },
   ) {
     super(message, options);
-    this.#sinceMs = options?.sinceMs;
-  }
-
-  /** Since when it has not been available, on the clock of `performance.now()`, if that is known. */
-  get sinceMs(): number | undefined {
-    return this.#sinceMs;
+    this.sinceMs = options?.sinceMs;
   }
 }
 
@@ -34,6 +30,15 @@ export class StorageSetupError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message.replaceAll(/\s+/g, ' '), options);
   }
+}
+
+/** What an operator must do with a storage that has another schema version than this build needs. */
+export function versionAdvice(storage: string, version: number, needed: number): string {
+  const advice =
+    version < needed
+      ? 'a build that was never released made it: export it with that build, then import'
+      : 'run a newer build of petstore';
+  return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
 }
 
 /**

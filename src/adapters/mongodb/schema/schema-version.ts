@@ -1,4 +1,5 @@
 import type { Db } from 'mongodb';
+import { versionAdvice } from '../../../application/ports/storage-errors.ts';
 import { versionsOf } from './collections.ts';
 
 /** The version that this build reads and writes. A change that an older build cannot work with increments it. */
@@ -21,8 +22,5 @@ export function versionProblem(
 ): string | undefined {
   if (version === SCHEMA_VERSION) return undefined;
   if (version === undefined) return `the database "${database}" has no petstore schema; run: ${migration}`;
-  const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION
-    ? `${is}; a build that was never released made it: export it with that build, then import`
-    : `${is}; run a newer build of petstore`;
+  return versionAdvice(`the database "${database}"`, version, SCHEMA_VERSION);
 }
