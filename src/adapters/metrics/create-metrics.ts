@@ -6,8 +6,6 @@ import { type MeasuredApi, requestMetrics } from './request-metrics.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import { storageMetrics } from './storage-metrics.ts';
 
-type Build = { readonly version: string; readonly commit: string };
-
 /** The metrics of a process. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -17,7 +15,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
  *
  * @param build the version and the commit of the program
  */
-export function createMetrics(api: MeasuredApi, build: Build) {
+export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version' | 'commit', string>>) {
   const registry = new Registry();
   new Gauge({
     name: 'petstore_build_info',
