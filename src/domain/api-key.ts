@@ -114,7 +114,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
     rateLimit: rateLimit && { requests: rateLimit.requests, seconds: rateLimit.seconds },
     originId,
   };
-  return withoutOthers(fields) as NewApiKey;
+  return storedApiKey(fields as NewApiKey);
 }
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
@@ -128,15 +128,11 @@ export function apiKeyProblems(
 }
 
 /** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
-export function storedApiKey(key: ApiKey): ApiKey {
-  return withoutOthers(key) as ApiKey;
-}
-
-function withoutOthers(fields: object): object {
-  const stored = Object.entries(fields).filter(
+export function storedApiKey<Key extends NewApiKey>(key: Key): Key {
+  const stored = Object.entries(key).filter(
     ([field, value]) => Object.hasOwn(RULES, field) && value !== undefined,
   );
-  return Object.fromEntries(stored);
+  return Object.fromEntries(stored) as Key;
 }
 
 /** The key as it is revoked or expires at the instant, unless it does so earlier. */

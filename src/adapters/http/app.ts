@@ -42,7 +42,8 @@ const CANONICAL = { strict: true, sensitive: true };
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
-  const urls = { baseUrl: base, basePath: pathOf(publicUrl) };
+  const basePath = URL.parse(publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
+  const urls = { baseUrl: base, basePath };
   const authenticated = authenticate(tokens);
   const router = new Router<State>(CANONICAL);
   for (const { method, route, answer } of OPERATIONS) {
@@ -65,10 +66,6 @@ export function createApp(dependencies: AppDependencies): RequestListener {
     limitRate(limiter, rateLimit, log),
     routes(router),
   ]);
-}
-
-function pathOf(publicUrl = ''): string {
-  return URL.parse(publicUrl)?.pathname.replace(/\/$/, '') ?? '';
 }
 
 /** The text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/ */

@@ -43,9 +43,9 @@ export async function requireHost(host: string): Promise<void> {
 
 function addressProblem(
   prefix: Prefix,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port }: Pick<ListenOptions, 'host' | 'port'>,
   error: unknown,
-): unknown {
+) {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
   const code = String(error.code);
   const problems: Readonly<Record<string, string>> = {
