@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { CREATED, invalid, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
+import { post } from './raw-requests.ts';
 
 const LIMIT = 64 * 1024;
 const NOT_UTF_8 = 'the body is not UTF-8';
@@ -52,6 +53,12 @@ test.each([
   expect(whole(await api.post(encode(filled(LIMIT))))).toStrictEqual(CREATED);
   expect(whole(await api.post(encode(filled(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+});
+
+test('a body with a Content-Length beyond 2^32 is too large', async () => {
+  await using api = await startApi();
+  const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
+  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
 });
 
 test('a multibyte character may span two chunks', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
-import { EMPTY, OK, TOO_LARGE, URI_TOO_LONG, whole } from '../../support/answer.ts';
+import { EMPTY, HEADERS_TOO_LARGE, OK, TOO_LARGE, URI_TOO_LONG, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { create, LIVEZ, post } from './raw-requests.ts';
@@ -36,6 +36,13 @@ test.each([
   await using api = await startApi();
   expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
   expect((await api.raw(LIVEZ + get(urlOf(length)))).map(whole)).toStrictEqual([OK, URI_TOO_LONG]);
+});
+
+test('headers that arrive in pieces have the same limit', async () => {
+  await using api = await startApi();
+  const piece = `X-Long: ${'x'.repeat(6000)}\r\n`;
+  const answers = await api.raw('GET /livez HTTP/1.1\r\n', piece, piece, piece, '\r\n');
+  expect(answers.map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
 });
 
 test('thousands of headers are all read', async () => {
