@@ -59,6 +59,15 @@ export type Migration = {
   readonly to: number;
 };
 
+/** What an operator must do with a storage that has another schema version than this build needs. */
+export function versionAdvice(storage: string, version: number, needed: number): string {
+  const advice =
+    version < needed
+      ? 'a build that was never released made it: export it with that build, then import'
+      : 'run a newer build of petstore';
+  return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
+}
+
 /** A technology that stores pets and API keys. Everything that the program says and decides about it is here. */
 export type StorageKind<Shared extends boolean = boolean> = {
   /** For people. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { versionAdvice } from '../../application/storage-kind.ts';
 import { fileOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */

@@ -32,15 +32,6 @@ export class StorageSetupError extends Error {
   }
 }
 
-/** What an operator must do with a storage that has another schema version than this build needs. */
-export function versionAdvice(storage: string, version: number, needed: number): string {
-  const advice =
-    version < needed
-      ? 'a build that was never released made it: export it with that build, then import'
-      : 'run a newer build of petstore';
-  return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
-}
-
 /**
  * The stored record of an API key breaks the rules of a key: it was damaged after it was written, and only an operator
  * can repair it. The key is not valid. The message never contains the value of a field.
