@@ -2,7 +2,7 @@ import { BSON, type Db } from 'mongodb';
 import type { Migration } from '../../application/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, refuse, toSetupError } from './connection/connect.ts';
-import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
+import { COLLECTIONS } from './schema/collection-plans.ts';
 import { versionsOf } from './schema/collections.ts';
 import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
@@ -25,8 +25,10 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
     const { problems, isWhole } = await examineSchema(db);
     const lasting = problems.filter(({ mend }) => typeof mend === 'string');
     refuse(isWhole ? described(lasting, db, program) : UNSEEN);
-    if (from === undefined) for (const plan of COLLECTIONS) await refuseInvalidDocuments(db, plan);
+    // Before, because a refusal should change nothing, and again for what came before its validator.
+    if (from === undefined) await refuseInvalidDocuments(db);
     for (const { mend } of problems) if (typeof mend === 'function') await mend(db);
+    if (from === undefined) await refuseInvalidDocuments(db);
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
       { $max: { version: SCHEMA_VERSION } },
@@ -41,12 +43,10 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
 }
 
 /** A validator does not check existing documents. */
-async function refuseInvalidDocuments(
-  db: Db,
-  { name, documentName, validator }: CollectionPlan,
-): Promise<void> {
-  const invalid = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });
-  if (invalid !== null) {
+async function refuseInvalidDocuments(db: Db): Promise<void> {
+  for (const { name, documentName, validator } of COLLECTIONS) {
+    const invalid = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });
+    if (invalid === null) continue;
     throw new StorageSetupError(
       `the collection "${name}" of the database "${db.databaseName}" has a document that is not a valid ` +
         `${documentName} (_id: ${BSON.EJSON.stringify(invalid._id)}); repair or remove it, then migrate again`,

@@ -1,9 +1,10 @@
+import type { Db } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
-import { freshDatabase, openClient, openService } from '../../support/mongo-database.ts';
+import { freshDatabase, openClient, openService, refusal } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
@@ -39,8 +40,15 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
     expect(await keys.list()).toStrictEqual([aKey()]);
   });
 
+  const INDEX_BUILD = 'hangAfterStartingIndexBuild';
+
+  /** How many migrations build an index of the pets, or wait for another one that does. */
+  async function indexBuilds(db: Db): Promise<number> {
+    const asked = { currentOp: 1, appName: 'petstore-migrate', 'command.createIndexes': 'pets' };
+    return (await db.client.db('admin').command(asked))['inprog'].length;
+  }
+
   it('refuses a service while a migration builds an index, and another migration waits', async () => {
-    const INDEX_BUILD = 'hangAfterStartingIndexBuild';
     const { url, db, pets } = await freshDatabase(server());
     const before = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
@@ -54,12 +62,25 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
       'the collection "pets" is still building the index "idem.k_1"',
     );
     const second = migrate(url);
-    const asked = { currentOp: 1, appName: 'petstore-migrate', 'command.createIndexes': 'pets' };
-    const waiting = async () => (await db.client.db('admin').command(asked))['inprog'].length;
-    await expect.poll(waiting).toBe(2);
+    await expect.poll(() => indexBuilds(db)).toBe(2);
     await disable();
 
     for (const { to } of await Promise.all([first, second])) expect(to).toBe(4);
     expect(await pets.indexes()).toStrictEqual(before);
+  });
+
+  it('a migration finds the invalid document that comes before its validator', async () => {
+    const { url, db, pets } = await freshDatabase(server(), { migrated: false });
+    // The index of an empty collection needs no build.
+    await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
+    const disable = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+
+    const refused = refusal(migrate(url));
+    await expect.poll(() => indexBuilds(db)).toBe(1);
+    await db.collection<{ _id: string }>('api_keys').insertOne({ _id: 'Tom' });
+    await disable();
+
+    expect(await refused).toContain('a document that is not a valid API key (_id: "Tom")');
+    expect(await db.collection('schema').countDocuments()).toBe(0);
   });
 });
