@@ -23,7 +23,7 @@ import { rex } from '../../support/pets.ts';
 it('the inserts of two turns share a commit, and the meter learns of it before any of them resolves', async () => {
   const reports: number[] = [];
   const meter = { insertsCommitted: (inserts: number) => void reports.push(inserts), connection() {} };
-  const { file, pets } = await opened({ meter });
+  const { file, pets, queue } = await opened({ meter });
   const before = await commits(file);
   const insert = async () => {
     await pets.insert(rex);
@@ -35,6 +35,7 @@ it('the inserts of two turns share a commit, and the meter learns of it before a
   await Promise.all([...first, insert()]);
 
   expect(await commits(file)).toBe(before + 1);
+  await queue.write(() => undefined);
   await pets.insert(rex);
   expect(reports).toStrictEqual([51, 1]);
 });
@@ -157,6 +158,7 @@ it('a close waits for the last flush, and says after a second that it may take a
   const inserting = pets.insert(rex);
   let isClosed = false;
   const closing = queue.close().finally(() => (isClosed = true));
+  await expect(pets.insert(rex)).rejects.toThrow('the storage is closed');
   await turns();
   clock.advance(1_000);
   await turns();
@@ -165,6 +167,8 @@ it('a close waits for the last flush, and says after a second that it may take a
   disk.flushes[0]?.resolve();
 
   await Promise.all([closing, inserting]);
+  await queue.close();
+  clock.advance(10_000);
   expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
 });
 
@@ -199,6 +203,12 @@ describe('a pet that is committed and not on the disk', () => {
     disk.flushes[1]?.resolve();
     expect(await replay).toStrictEqual({ pet, replayed: true });
     await expect(reused).rejects.toMatchObject({ kind: 'idempotency-key-reused' });
+
+    const again = pets.insertOnce(rex, idempotencyFor('a'));
+    await turns();
+    expect([disk.flushes.length, await read()]).toStrictEqual([3, [pet, [pet], [pet]]]);
+    disk.flushes[2]?.resolve();
+    await again;
   });
 
   it('shares its flush with all that arrive while two flushes are under way', async () => {
@@ -217,7 +227,10 @@ describe('a pet that is committed and not on the disk', () => {
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     await turns();
     expect([disk.flushes.length, await commits(file)]).toStrictEqual([3, before + 3]);
-    for (const flush of disk.flushes) flush.resolve();
+    disk.flushes[0]?.resolve();
+    await turns();
+    expect(await pets.list({ limit: 9 })).toHaveLength(2);
+    disk.flushes[2]?.resolve();
 
     expect(await Promise.all(inserting)).toHaveLength(5);
   });
@@ -285,13 +298,15 @@ describe('a flush that fails', () => {
     disk.flushes[0]?.reject(new Error('EIO'));
     expect(await refused).toContain('EIO');
 
+    await turns();
+    const meanwhile = pets.insert(rex).catch(String);
     for (let n = 0; n < 5; n++) {
       await turns();
       clock.advance(1_000);
     }
 
     await turns();
-    expect(attempts).toBe(3);
+    expect([attempts, await meanwhile]).toStrictEqual([3, expect.stringMatching('cannot be checkpointed')]);
     expect(await pets.list({ limit: 9 })).toHaveLength(1);
   });
 
