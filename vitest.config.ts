@@ -25,6 +25,9 @@ const SAME_OVER_TLS = [
   'hardening/{ambiguous-requests,compression-bombs,expensive-requests,header-injection,smuggling}',
 ].map((files) => `test/adapters/http/${files}.test.ts`);
 
+/** They build an image, start a browser, or elect a primary a few times. */
+const LONG = { testTimeout: 600_000, expect: { poll: { timeout: 120_000 } } };
+
 /** `npm test` leaves them out: `npm run test:browser`. */
 const IN_A_BROWSER = ['proof/browser/docs-page.test.ts'];
 
@@ -38,7 +41,7 @@ export default defineConfig({
     coverage: { provider: 'v8', include: ['src/**'] },
     // Projects begin in the order of their names.
     projects: [
-      { extends: true, test: { name: 'first', include: FIRST, isolate: false } },
+      { extends: true, test: { name: 'first', include: FIRST, isolate: false, ...LONG } },
       { extends: true, test: { name: 'isolated', include: ISOLATED } },
       {
         extends: true,
@@ -59,12 +62,12 @@ export default defineConfig({
           isolate: false,
         },
       },
-      { extends: true, test: { name: 'browser', include: IN_A_BROWSER } },
+      { extends: true, test: { name: 'browser', include: IN_A_BROWSER, ...LONG } },
     ],
     // A test without an assertion proves nothing.
-    expect: { requireAssertions: true, poll: { timeout: 120_000 } },
-    // They end what hangs, on the slowest machine. No test has a limit of its own.
-    testTimeout: 600_000,
+    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+    // They end what hangs, also on a slow machine. No test has a limit of its own.
+    testTimeout: 120_000,
     hookTimeout: 600_000,
   },
 });
