@@ -43,7 +43,7 @@ class DriverModel {
   }
 
   async hasBegun(confirmations: number): Promise<void> {
-    await vi.waitUntil(() => this.confirmations.length >= confirmations, { interval: 1, timeout: 120_000 });
+    await vi.waitUntil(() => this.confirmations.length >= confirmations, { interval: 1, timeout: 10_000 });
   }
 
   /** The next confirmation succeeds, or fails with the error. */
