@@ -7,8 +7,11 @@ type Store = Opened<false>['service'] & Opened['checking'] & Opened['writing'];
 /** More than a command spends between two of its steps. */
 const TURNS = 10;
 
-async function turns(): Promise<void> {
-  for (let n = 0; n < TURNS; n++) await turn();
+/** More than it spends on the reads between two changes. */
+const TURNS_OF_A_CHANGE = 100;
+
+async function turns(count = TURNS): Promise<void> {
+  for (let n = 0; n < count; n++) await turn();
 }
 
 const READS = new Set(['findById', 'list', 'read', 'count', 'greatestId', 'lastId', 'check']);
@@ -57,7 +60,7 @@ export class SlowStorages {
   async #change<T>(name: string, change: () => Promise<T>): Promise<T> {
     for (const other of this.#changes) this.faults.push(`${name} begins during ${other}`);
     this.#changes.add(name);
-    await turns();
+    await turns(TURNS_OF_A_CHANGE);
     return change().finally(() => this.#changes.delete(name));
   }
 

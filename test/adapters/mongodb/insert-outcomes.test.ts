@@ -1,4 +1,7 @@
+import { UUID } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
+import { PetClaims } from '../../../src/adapters/mongodb/pet-claims.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
@@ -7,6 +10,7 @@ import { failCommand, failPoint, separateMongo } from '../../support/fail-point.
 import {
   freshDatabase,
   isConfirmation,
+  openClient,
   openRepository,
   putFence,
   type TestDatabase,
@@ -68,6 +72,22 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(IDS);
     expect(await idsIn(at.pets)).toStrictEqual(IDS);
     expect(at.sent('insert')).toBe(inserts);
+  });
+
+  it('is tried until its own deadline, although another pet of its command has an earlier one', async () => {
+    const { url, db } = await emptyDatabase();
+    const { db: ours, reads } = await openClient(url);
+    const claims = new PetClaims(ours, reads, undefined);
+    const recover = await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
+    const early = new Deadline(100);
+    const [first, second] = [early, new Deadline(60_000)].map((deadline) =>
+      claims.add({ pet: rex, idempotency: undefined, token: new UUID(), deadline }),
+    );
+    const outcomes = Promise.allSettled([first, second]);
+    await expect.poll(() => early.hasPassed).toBe(true);
+    await recover();
+
+    expect((await outcomes)[1]).toMatchObject({ status: 'fulfilled', value: { name: rex.name } });
   });
 
   it('takes no id below another, although an election has undone those before it', async () => {

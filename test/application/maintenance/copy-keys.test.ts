@@ -46,6 +46,7 @@ it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
   ['revoked in the source', { revokedAt: JUNE! }, {}, { revokedAt: JUNE! }],
   ['revoked earlier in the source', { revokedAt: MAY! }, { revokedAt: JUNE! }, { revokedAt: MAY! }],
   ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
+  ['both in the source', { revokedAt: MAY!, expiresAt: JUNE! }, {}, { revokedAt: MAY!, expiresAt: JUNE! }],
   ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
   ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
 ])(

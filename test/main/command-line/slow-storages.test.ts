@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { aKey, at } from '../../support/api-keys.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
@@ -76,6 +77,18 @@ it.each([
   const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
   expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
   expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
+});
+
+it('a service stops although its storage does not answer to the last use of a key', async () => {
+  const storages = await filled();
+  const { printed } = await play(storages, ['keys', 'create', '--label', 'till', '--json']);
+  const { promise: answer, resolve } = Promise.withResolvers<void>();
+  (await storages.store('slow:one')).keys.recordUse = () => answer;
+  const { url, stop } = await startService({ DATABASE_URL: 'slow:one', API_KEYS: '' }, {}, [storages.kind]);
+  expect(await ask(`${url}/v1/pets`, { key: JSON.parse(printed).key })).toMatchObject({ status: 200 });
+  const stopped = await Promise.race([stop(), sleep(15_000, 'late', { ref: false })]);
+  resolve();
+  expect(stopped).toBe(0);
 });
 
 it('a service answers after its changes, and has recorded the last use of a key when it has stopped', async () => {

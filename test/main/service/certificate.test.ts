@@ -1,8 +1,10 @@
+import { writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { StartError } from '../../../src/main/config/config.ts';
-import { expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
+import { certificateRenewal, expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PAIR, PEM_FILES } from '../../support/tls/pem-files.ts';
 
@@ -63,6 +65,25 @@ describe('the certificate and its key', () => {
     expect(problems).toHaveLength(2);
     expect(problems.join('\n')).not.toContain('hunter2');
   });
+});
+
+it('a renewal that begins during another reads the files after it', async () => {
+  const file = await fileWith(PAIR.key + PAIR.cert);
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  const used: string[] = [];
+  const use = (pair: typeof PAIR) => {
+    if (used.push(pair.cert) === 2) resolve();
+    writeFileSync(file, `${PAIR.key}${PAIR.cert}# later\n`);
+  };
+  const renew = certificateRenewal(
+    { certFile: file, keyFile: file },
+    use,
+    pino({ level: 'silent' }, { write() {} }),
+  );
+  for (let n = 0; n < 2; n++) renew();
+  await done;
+
+  expect(used.map((text) => text.endsWith('# later\n'))).toStrictEqual([false, true]);
 });
 
 const certificate = {

@@ -1,8 +1,10 @@
 import { rename } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { requireHost } from '../../../src/main/service/address.ts';
 import { ask, silentServer } from '../../support/client.ts';
 import { succeeds } from '../../support/command.ts';
 import { HAS_IPV6, NO_IPV6 } from '../../support/ipv6.ts';
+import { openFilesIn } from '../../support/open-files.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 
@@ -22,6 +24,13 @@ describe('a service', () => {
     const { url } = await startService({ HOST });
     expect(new URL(url).hostname).toBe(HOST === '::1' ? '[::1]' : HOST);
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
+  });
+
+  it('closes the socket with which it tries HOST', async () => {
+    const sockets = async () => (await openFilesIn('socket:')).length;
+    const before = await sockets();
+    await requireHost('127.0.0.1');
+    await expect.poll(sockets, { timeout: 10_000 }).toBeLessThanOrEqual(before);
   });
 
   it('stops only once, even when stop is called twice', async () => {

@@ -10,16 +10,19 @@ import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
   withDeadline(timeoutMs, (deadline) => deadline.retry(work));
 
-/** How the work ends on a virtual clock, and when. Waits for every timer. */
+/** How the work ends on a virtual clock, and when. Waits for every timer. An outage begins with the work. */
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
   const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
   // Each pause has its greatest length.
   using _ = virtualTime(simulation, () => 1);
   const startMs = simulation.nowMs;
-  const outcome = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
+  const running = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
   await simulation.run();
-  return { ...(await outcome)[0], ms: simulation.nowMs - startMs };
+  const [outcome] = await running;
+  const { sinceMs = startMs } = outcome.status === 'rejected' ? outcome.reason : {};
+  expect(Math.round(sinceMs - startMs)).toBe(0);
+  return { ...outcome, ms: simulation.nowMs - startMs };
 }
 
 const timedOut = (ms: number, rest = '') =>
