@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
+import { Socket } from 'node:net';
 import { type BulkWriteResult, type Db, type Document, MongoBulkWriteError } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
@@ -15,6 +16,7 @@ import {
   putFence,
   throughProxy,
 } from '../../support/mongo-database.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
 
@@ -33,6 +35,15 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       { _id, ...fields, idem: { k, fp } },
       { _id: second!.id, name: second!.name, categoryId: second!.categoryId, status: second!.status },
     ]);
+  });
+
+  it('counts for longer than the sockets of a service may be silent', async () => {
+    const { url } = await emptyDatabase();
+    const archive = await archiveOf(url);
+    const limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
+    onTestFinished(() => limitSocket.mockRestore());
+    await archive.count(1n);
+    expect(limitSocket).not.toHaveBeenCalledWith(8_000);
   });
 
   it('rejects with an error that is not an outage', async () => {
@@ -136,9 +147,12 @@ it.each([
   const pet = anArchivedPet({ id: 1n, ...fields });
   const majorityHas = [[], [toPetDocument(pet, pet.idempotency)]];
   let writes = 0;
+  const clock = fakeClock('setTimeout', 'clearTimeout');
   const pets = {
     async insertMany() {
       writes++;
+      // Together a minute: so long the server keeps the transaction of a killed import.
+      clock.advance(30_000);
       const error = new MongoBulkWriteError({ message: 'duplicate', code: 11_000 }, {} as BulkWriteResult);
       throw Object.assign(error, { writeErrors: [{ code: 11_000, index: 0 }] });
     },

@@ -59,6 +59,13 @@ it.each([
   expect(await play(await filled(), line.split(' '))).toMatchObject({ code: 0, faults: [] });
 });
 
+it('a copy that fails closes the storages after its last call', async () => {
+  const storages = await filled();
+  await (await storages.store('slow:two')).archive.write([anArchivedPet({ id: 1n, name: 'Tom' })]);
+  const copying = play(storages, ['copy', '--from', 'slow:one', '--to', 'slow:two']);
+  expect(await copying).toMatchObject({ code: FAILED, faults: [] });
+});
+
 it.each([
   ['create', '--label', 'till'],
   ['rotate', KEY.id],
