@@ -1,6 +1,7 @@
 import { type Document, Double, UUID } from 'mongodb';
 import { describe, expect, it, vi } from 'vitest';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { NewPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { databasePool, freshDatabase, openRepository, throughProxy } from '../../support/mongo-database.ts';
@@ -156,13 +157,21 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
   });
 });
 
-it.skipIf(mongo === undefined)('pets with the same idempotency key share a document', async () => {
-  const { url } = await emptyDatabase();
-  const service = await opened(url);
-  await Promise.all(numbers(5).map(() => service.repository.insertOnce(rex, idempotencyFor('a'))));
+it.skipIf(mongo === undefined)(
+  'pets with the same idempotency key share a document, or a refusal',
+  async () => {
+    const { url } = await emptyDatabase();
+    const service = await opened(url);
+    const insertFive = (pet: NewPet, key: string) =>
+      Promise.allSettled(numbers(5).map(() => service.repository.insertOnce(pet, idempotencyFor(key))));
+    const five = (outcome: object) => Array.from({ length: 5 }, () => expect.objectContaining(outcome));
 
-  expect(service.inserts).toStrictEqual([[1], [2]]);
-});
+    expect(await insertFive(rex, 'a')).toStrictEqual(five({ status: 'fulfilled' }));
+    const refused = five({ reason: expect.any(StorageSetupError) });
+    expect(await insertFive({ ...rex, name: '' }, 'b')).toStrictEqual(refused);
+    expect(service.inserts).toStrictEqual([[1], [2], [3]]);
+  },
+);
 
 it.skipIf(mongo === undefined)('one read finds every pet whose key a batch repeats', async () => {
   const { url, pets } = await emptyDatabase();
