@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { readBuild } from '../../src/main/config/build.ts';
 import { refused, succeeds } from '../support/command.ts';
@@ -58,13 +59,13 @@ describe('a signal before the commands are loaded', () => {
     preload(`
       import { registerHooks } from 'node:module';
       registerHooks({ load(url, context, next) {
-        if (url.endsWith('/command-line/run.ts')) process.kill(process.pid, '${signal}');
+        if (url.endsWith('/command-line/run.ts')) process.emit('${signal}');
         return next(url, context);
       } });`);
 
   it('ends the start', async () => {
     const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early('SIGTERM') });
-    expect(await service.ended).toStrictEqual(DONE);
+    expect(await Promise.race([service.ended, sleep(20_000, 'late', { ref: false })])).toStrictEqual(DONE);
     expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', 'SIGTERM']);
     expect(service.stderr).toBe('');
   });
