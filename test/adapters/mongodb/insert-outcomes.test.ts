@@ -1,7 +1,8 @@
 import { UUID } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
 import { PetClaims } from '../../../src/adapters/mongodb/pet-claims.ts';
+import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
@@ -88,6 +89,14 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     await recover();
 
     expect((await outcomes)[1]).toMatchObject({ status: 'fulfilled', value: { name: rex.name } });
+  });
+
+  it('is tried again when a change of the primary interrupts it, and not the command', async () => {
+    const { url } = await emptyDatabase();
+    const { db, reads } = await openClient(url);
+    const interrupted = { index: 0, code: 11_602, errmsg: 'operation was interrupted' };
+    vi.spyOn(db, 'command').mockResolvedValueOnce({ ok: 1, n: 0, writeErrors: [interrupted] });
+    expect((await new MongoPetRepository(db, reads).insert(rex)).id).toBe(1n);
   });
 
   it('takes no id below another, although an election has undone those before it', async () => {
