@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { readBuild } from '../../src/main/config/build.ts';
 import { refused, succeeds } from '../support/command.ts';
-import { DONE, FAILED, preload, runInJournal, runService, stop } from '../support/process.ts';
+import { DONE, FAILED, preload, run, runInJournal, runService, SERVICE, stop } from '../support/process.ts';
 import { newFile } from '../support/sqlite.ts';
 import { ask, KEY, silentServer } from '../support/client.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
@@ -76,6 +76,12 @@ describe('a signal before the commands are loaded', () => {
     await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
     await stop(service);
   });
+});
+
+it('a command succeeds although its standard error has no reader', async () => {
+  const command = `"$0" ${SERVICE.join(' ')} import examples/pets.ndjson --to sqlite:${await newFile()}`;
+  const line = `exec 3>&1; { ${command} 2>&1 >/dev/null; echo $? >&3; } | true`;
+  expect(await run('sh', ['-c', line, process.execPath]).succeeded()).toBe('0\n');
 });
 
 describe('a start that fails', () => {
