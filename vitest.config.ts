@@ -66,7 +66,7 @@ export default defineConfig({
     ],
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
-    // They end what hangs, also on a slow machine. No test has a limit of its own.
+    // They end what hangs, also on a slow machine.
     testTimeout: 120_000,
     hookTimeout: 600_000,
   },

@@ -85,6 +85,8 @@ export class PetClaims {
   /** Never rejects: a failure rejects the claims. */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
+    // Claims that lost an id come after newer ones.
+    batch.sort((a, b) => a.deadline.atMs - b.deadline.atMs);
     try {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
     } catch (error) {

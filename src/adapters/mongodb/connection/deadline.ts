@@ -13,20 +13,21 @@ type Primary = { readonly hasPrimary: boolean; readonly lostMs: number | undefin
 
 /** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
+  /** On the clock of `performance.now()`. */
+  readonly atMs: number;
   readonly #timeoutMs: number;
-  readonly #atMs: number;
   readonly #primary: Primary | undefined;
   #lastFailure: Error | undefined;
 
   /** @param primary tells the caller that there is none, if the call takes too long */
   constructor(timeoutMs: number, primary?: Primary) {
     this.#timeoutMs = timeoutMs;
-    this.#atMs = performance.now() + timeoutMs;
+    this.atMs = performance.now() + timeoutMs;
     this.#primary = primary;
   }
 
   get hasPassed(): boolean {
-    return performance.now() >= this.#atMs;
+    return performance.now() >= this.atMs;
   }
 
   /**
@@ -62,7 +63,7 @@ export class Deadline {
   }
 
   #timedOut(): StorageUnavailable {
-    const sinceMs = this.#primary?.lostMs ?? this.#atMs - this.#timeoutMs;
+    const sinceMs = this.#primary?.lostMs ?? this.atMs - this.#timeoutMs;
     if (this.#primary?.hasPrimary === false)
       return new StorageUnavailable('MongoDB has no primary', { sinceMs });
     const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
