@@ -99,6 +99,8 @@ it('a file of pets may have blank lines, which count', async () => {
   const [first, second] = [anArchivedPet({ id: 1n }), anArchivedPet({ id: 2n })];
   const text = `\n \t\r\n${petLines([first])}\n\n${petLines([second])}\r\n  `;
   expect(await read(text)).toStrictEqual([first, second]);
+  const { pets } = await file(text);
+  expect(await pets.survey(ignore)).toStrictEqual({ count: 2, greatestId: 2n, lastId: 2n });
   await expect(read(`${text}\n{}`)).rejects.toThrow(':9: id is required');
 });
 

@@ -8,7 +8,15 @@ import type { Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { damage, fileWith, newFile, openService, otherConnection, writer } from '../../support/sqlite.ts';
+import {
+  damage,
+  fileWith,
+  newFile,
+  openService,
+  otherConnection,
+  writeLock,
+  writer,
+} from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
 const quietly = () => {};
@@ -149,8 +157,12 @@ it('a restore is refused when a command creates the database meanwhile, and keep
   await backUp(file, copy, quietly);
   const target = await newFile();
   let creating: ReturnType<typeof openSqliteKeys> | undefined;
-  // It creates the file at once, and writes the key later.
-  const restoring = restore(target, copy, () => void (creating ??= openSqliteKeys(target)));
+  const restoring = restore(target, copy, () => {
+    // No service can start meanwhile.
+    expect(() => writeLock(`${target}.lock`)).toThrow('locked');
+    // It creates the file at once, and writes the key later.
+    creating ??= openSqliteKeys(target);
+  });
   await expectRefused(restoring, `${target} exists, and restore replaces nothing; `);
   const { keys, close } = await creating!;
   onTestFinished(close);

@@ -152,22 +152,26 @@ describe('a file that another program has locked', () => {
   });
 });
 
-it('a close waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
+it('a close waits for every flush, and says after a second that it may take a SIGKILL', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, pets, queue, warnings } = await openedOnHeldDisk();
-  const inserting = pets.insert(rex);
+  const first = pets.insert(rex);
+  await turns();
+  const second = pets.insert(rex);
   let isClosed = false;
   const closing = queue.close().finally(() => (isClosed = true));
   const late = pets.insert(rex).catch(String);
   await turns();
   clock.advance(1_000);
+  disk.flushes[0]?.resolve();
+  await first;
   await turns();
   expect(isClosed).toBe(false);
 
-  disk.flushes[0]?.resolve();
+  disk.flushes[1]?.resolve();
 
-  await Promise.all([closing, inserting]);
-  expect(disk.flushes).toHaveLength(1);
+  await Promise.all([closing, second]);
+  expect(disk.flushes).toHaveLength(2);
   expect(await late).toContain('the storage is closed');
   await queue.close();
   expect(vi.getTimerCount()).toBe(0);
@@ -229,6 +233,7 @@ describe('a pet that is committed and not on the disk', () => {
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     await turns();
     expect([disk.flushes.length, await commits(file)]).toStrictEqual([3, before + 3]);
+    // It began before the third batch was committed.
     disk.flushes[0]?.resolve();
     await turns();
     expect(await pets.list({ limit: 9 })).toHaveLength(2);

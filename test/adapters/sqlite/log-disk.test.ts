@@ -1,13 +1,22 @@
 import { execFileSync } from 'node:child_process';
-import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { open, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { emptyLog } from '../../../src/adapters/sqlite/connection.ts';
+import { emptyLog, fileOf } from '../../../src/adapters/sqlite/connection.ts';
 import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { openFilesIn } from '../../support/open-files.ts';
-import { checkpointed, newDatabase, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import {
+  checkpointed,
+  newDatabase,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+} from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
 const MIB = 1024 * 1024;
@@ -115,6 +124,27 @@ describe('after a failed flush', () => {
     expect(checkpointed(db)).toBeGreaterThan(200n);
   });
 
+  it('a checkpoint whose thread has failed is made by another one, whose end a close waits for', async () => {
+    const threads: Worker[] = [];
+    const begun = (thread: Worker) => void threads.push(thread);
+    process.on('worker', begun);
+    onTestFinished(() => void process.off('worker', begun));
+    const failed = disk.recover().catch(String);
+    await once(process, 'worker');
+    threads[0]?.emit('error', new Error('out of memory'));
+    expect(await failed).toContain('out of memory');
+    // It is still running here, and must not be in the way.
+    await once(threads[0]!, 'message');
+
+    await disk.recover();
+
+    expect(threads).toHaveLength(2);
+    await threads[0]?.terminate();
+    await disk.close();
+    // It has ended.
+    expect(threads[1]?.threadId).toBe(-1);
+  });
+
   it('fails while a reader is in the way', async () => {
     readerOf();
     write(1);
@@ -157,6 +187,23 @@ describe('the descriptors of a log', () => {
     expect(checkpointed(db)).toBeGreaterThan(0n);
     await disk.close();
     expect(await descriptors()).toHaveLength(withoutDisk);
+  });
+
+  it('are used again after a flush that failed', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+    const device = '/dev/null';
+    const { ino } = await stat(device, { bigint: true });
+    const other = otherConnection(await newFile());
+    // A new file would lose its log.
+    other.exec('CREATE TABLE t (b BLOB)');
+    await symlink(device, `${fileOf(other)}-wal`);
+    const before = await openFilesIn(device);
+    const failing = new LogDisk(other, ino, silentLog);
+
+    for (let n = 0; n < 3; n++) await expect(failing.flush()).rejects.toMatchObject({ code: 'EINVAL' });
+
+    await failing.close();
+    expect(await openFilesIn(device)).toStrictEqual(before);
   });
 
   it('are never of a file that was put in its place', async () => {

@@ -7,6 +7,7 @@ import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
+  checkpointed,
   closedAfterTest,
   count,
   keyWriter,
@@ -63,6 +64,20 @@ describe('keys beside a service', () => {
       Array.from({ length: 5 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),
     );
     expect(count(otherConnection(file))).toBeGreaterThan(40n);
+  });
+
+  it('leave every checkpoint to the service, which makes none beside a commit', async () => {
+    const file = await newFile();
+    await openService(file);
+    const { keys } = await closedAfterTest(openSqliteKeys(file));
+    const other = otherConnection(file);
+    other.exec(
+      'PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB); INSERT INTO t VALUES (zeroblob(8388608))',
+    );
+
+    await keys.insert(aKey(1));
+
+    expect(checkpointed(other)).toBe(0n);
   });
 
   it('survive a kill -9', async () => {
