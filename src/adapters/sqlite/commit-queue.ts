@@ -109,8 +109,8 @@ export class CommitQueue {
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
-    await this.#running;
-    while (this.#flushes > 0) await this.#flushed.promise;
+    // A flush that fails meanwhile begins a recovery.
+    while (this.#running !== undefined || this.#flushes > 0) await (this.#running ?? this.#flushed.promise);
     clearTimeout(slow);
   }
 

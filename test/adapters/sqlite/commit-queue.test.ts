@@ -178,6 +178,24 @@ it('a close waits for every flush, and says after a second that it may take a SI
   expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
 });
 
+it('a close waits for the recovery from a flush that fails meanwhile', async () => {
+  const { disk, pets, queue } = await openedOnHeldDisk();
+  const recovery = Promise.withResolvers<void>();
+  disk.recover = () => recovery.promise;
+  const refused = pets.insert(rex).catch(String);
+  await turns();
+  let isClosed = false;
+  const closing = queue.close().finally(() => (isClosed = true));
+
+  disk.flushes[0]?.reject(new Error('EIO'));
+  expect(await refused).toContain('EIO');
+  await turns();
+  expect(isClosed).toBe(false);
+
+  recovery.resolve();
+  await closing;
+});
+
 describe('a pet that is committed and not on the disk', () => {
   it('is not acknowledged, and nobody sees it, until a flush that began after its commit has ended', async () => {
     const { disk, file, pets } = await openedOnHeldDisk();
