@@ -101,5 +101,7 @@ describe('what has been acknowledged is on the disk', () => {
     expect(all[0]).toBe('fsync .');
     expectSyncedBefore(all, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
     expectSyncedBefore(all, 'petstore.db', /^unlink petstore\.db-wal$/);
+    // So is each batch before the next one.
+    expect(all.filter((call) => call === 'fsync petstore.db-wal').length, all.join('\n')).toBeGreaterThan(5);
   });
 });
