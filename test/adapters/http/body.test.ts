@@ -56,7 +56,7 @@ test.each([
 });
 
 test('a body with a Content-Length beyond 2^32 is too large', async () => {
-  await using api = await startApi();
+  await using api = await startApi({ limits: { requestTimeoutMs: 10_000 } });
   const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
   expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
 });
