@@ -1,7 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { runAndTranslate, setupError, translated } from '../../../src/adapters/sqlite/errors.ts';
+import {
+  busyError,
+  retryWhileBusy,
+  runAndTranslate,
+  setupError,
+  translated,
+} from '../../../src/adapters/sqlite/errors.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { numbers } from '../../support/numbers.ts';
 
 /** The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. Others are bugs. */
@@ -41,6 +48,17 @@ describe('translated', () => {
   ])('returns the value itself for anything else: %s', (error) => {
     expect(translated(error)).toBe(error);
   });
+});
+
+it('work on a file that stays locked is repeated for 5 seconds', async () => {
+  const clock = fakeClock();
+  let attempts = 0;
+  const work = () => {
+    clock.advance(2_000);
+    if (++attempts < 9) throw busyError();
+  };
+  await expect(retryWhileBusy(work)).rejects.toMatchObject({ errcode: 5 });
+  expect(attempts).toBe(3);
 });
 
 describe('setupError', () => {

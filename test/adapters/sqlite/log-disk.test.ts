@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { open, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -7,6 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { emptyLog, fileOf } from '../../../src/adapters/sqlite/connection.ts';
 import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import {
@@ -234,6 +236,19 @@ it('another SQLite may write and close the file of a service, which keeps its lo
   expect(await stat(`${file}-wal`)).toMatchObject({ ino });
   expect((await pets.insert(rex)).id).toBe(3n);
   expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
+});
+
+it('a stop is over when the file is alone but for its lock, also after a checkpoint', async () => {
+  file = await newFile();
+  const { pets, close } = await openSqliteStorage(file, silentLog);
+  const other = otherConnection(file);
+  other.exec(`PRAGMA wal_autocheckpoint = 0; CREATE TABLE t AS SELECT zeroblob(${5 * MIB})`);
+  other.close();
+  await pets.insert(rex);
+
+  await close();
+
+  expect(readdirSync(dirname(file)).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
 });
 
 describe('a start', () => {

@@ -17,7 +17,9 @@ async function serve(middleware: Middleware<State>) {
   const server = await listen(koaListener(log, false, [middleware]), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const url = `http://127.0.0.1:${server.port}/route`;
-  return { log, ask: () => fetch(url, { headers: { 'x-request-id': ID } }) };
+  // Sooner than the idle timeout, which ends what hangs.
+  const ask = () => fetch(url, { headers: { 'x-request-id': ID }, signal: AbortSignal.timeout(20_000) });
+  return { log, ask };
 }
 
 /** The answer to a GET of a route with this handler, and the failures that are logged. */

@@ -13,11 +13,13 @@ test('a connection is forgotten once it is closed', async () => {
   const connections = new Connections({ handle: () => {}, maxHeldBytes: Infinity, onCutOff: () => {} });
   const [socket] = duplexPair();
   server.emit('connection', socket);
+  connections.addTcp(socket as Socket);
   connections.add(socket as Socket);
   expect(connections.all().toArray()).toStrictEqual([connections.of(socket)]);
   socket.destroy();
   await settled();
   expect([connections.all().toArray(), connections.of(socket)]).toStrictEqual([[], undefined]);
+  expect(connections.tcpSockets.size).toBe(0);
 });
 
 test('one task runs in each iteration of the event loop, in turn', () => {
