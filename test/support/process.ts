@@ -138,7 +138,8 @@ export function run(
   const child = spawn(command, args, {
     cwd,
     detached: true,
-    env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...env },
+    // A first shell reads the developer's .bashrc, because its input is a socket.
+    env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), SHLVL: '1', ...env },
   });
   const program = new Program(child);
   const cleanUp = child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
