@@ -49,12 +49,11 @@ export class BoundedOutput {
     const text = this.#options.format?.(line) ?? line;
     const bytes = Buffer.byteLength(text);
     const total = this.#batch.length + this.#waitingBytes + bytes;
-    if (total > MAX_WAITING_BYTES || this.#dropped > 0) {
-      this.#dropped++;
-      return;
+    if (total > MAX_WAITING_BYTES || this.#dropped > 0) this.#dropped++;
+    else {
+      this.#waiting += text;
+      this.#waitingBytes += bytes;
     }
-    this.#waiting += text;
-    this.#waitingBytes += bytes;
     if (this.#waitingBytes >= BATCH_BYTES) this.#write();
     else this.#timer ??= setTimeout(() => this.#write(), BATCH_MS).unref();
   }
@@ -83,6 +82,8 @@ export class BoundedOutput {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#state !== 'idle') return;
+    // A line that is longer than the limit is dropped although nothing waits.
+    if (this.#batch.length + this.#waitingBytes === 0) this.#reportDropped();
     if (this.#batch.length === 0) this.#batch = this.#takeBatch();
     if (this.#batch.length === 0) return this.#callBack();
     this.#state = 'writing';

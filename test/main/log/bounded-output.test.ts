@@ -44,7 +44,7 @@ async function writeAll(output: BoundedOutput, lines: readonly string[]): Promis
 
 const many = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n));
 
-describe('an output with a reader', () => {
+describe('an output with a reader', { timeout: 30_000 }, () => {
   it('gets every line, in order, and what is left at the end', async () => {
     const path = `${await testDirectory()}/log`;
     const output = new BoundedOutput(opened(path, 'w'));
@@ -71,7 +71,7 @@ describe('an output with a reader', () => {
   });
 });
 
-describe('an output without a reader', () => {
+describe('an output without a reader', { timeout: 30_000 }, () => {
   it('drops lines beyond a limit, and reports how many as soon as there is room', async () => {
     const { fifo, output, reports } = await unread();
     const lines = many(8_000, request);
@@ -87,8 +87,11 @@ describe('an output without a reader', () => {
     expect(kept).toBe(lines.slice(0, count).join(''));
     expect(Buffer.byteLength(kept)).toBeGreaterThan(MAX_BYTES - 1000);
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(MAX_BYTES + PIPE_BYTES);
-    expect(reports).toStrictEqual([8_000 - count]);
     expect(fifo.text.slice(kept.length)).toBe('{"report":true}\nlast\n');
+    // Nothing waits before it.
+    output.write('x'.repeat(MAX_BYTES + 1));
+    await fifo.read(/last\n\{"report":true\}\n/);
+    expect(reports).toStrictEqual([8_000 - count, 1]);
   });
 
   it('waits at the end for a slow reader, and reports what was dropped', async () => {
