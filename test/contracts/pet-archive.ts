@@ -30,6 +30,8 @@ export function petArchiveContract(storage: TestedStorage): void {
     expect(await archive.read(0n, 10)).toStrictEqual(ODD);
     const plain = ODD.map((pet) => petWithId(pet.id, pet));
     expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
+    const available = plain.filter(({ status }) => status === 'available');
+    expect(await pets.list({ status: 'available', limit: 10 })).toStrictEqual(available);
     for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 

@@ -46,7 +46,7 @@ test('a Host is a name or an address, with or without a port: anything else is r
 
 test('a valid Host gets into the link to the next page, once', async () => {
   await using api = await apiWithPets([{}, {}]);
-  const names = ['x', 'petstore.example', 'under_score', 'xn--zo-bja.example', 'x'.repeat(15_000)];
+  const names = ['x', 'host', 'petstore.example', 'under_score', 'xn--zo-bja.example', 'x'.repeat(15_000)];
   for (const host of [...names, 'x:1', '127.0.0.1:80', '[::1]:80']) {
     const answers = await listWith(api, [host]);
     expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([

@@ -39,11 +39,13 @@ it.each([
   ['bug', 'no error'],
 ])('an operation of a storage fails, and is counted as %s: %s', async (kind, error) => {
   const { measure, series } = measured();
-  await expect(measure('find_pet')(() => Promise.reject(error as Error))).rejects.toBe(error);
+  const run = measure('find_pet');
+  const counter = `petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`;
+  // A counter that begins at 1 has no increase.
+  expect((await series()).get(counter)).toBe(0);
+  await expect(run(() => Promise.reject(error as Error))).rejects.toBe(error);
   const values = await series();
-  expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({
-    [`petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`]: 1,
-  });
+  expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({ [counter]: 1 });
   expect(values.get('petstore_storage_operation_duration_seconds_count{operation="find_pet"}')).toBe(1);
 });
 
@@ -51,10 +53,7 @@ it('an operation of a storage does not fail when it says no', async () => {
   const { measure, series } = measured();
   const refusal = new IdempotencyKeyReused();
   await expect(measure('insert_pet_once')(() => Promise.reject(refusal))).rejects.toBe(refusal);
-  const values = await series();
-  expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({});
-  // A counter that begins at 1 has no increase.
-  expect(values.get('petstore_storage_failures_total{operation="insert_pet_once",kind="damaged"}')).toBe(0);
+  expect(nonZero(await series(), 'petstore_storage_failures_total')).toStrictEqual({});
 });
 
 it('a storage reports its commits', async () => {

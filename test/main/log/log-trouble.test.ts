@@ -1,9 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Fifo } from '../../support/fifo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { DONE, FAILED, preload, type Program, run, SERVICE, stop } from '../../support/process.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { ask } from '../../support/client.ts';
+
+// Programs that hang are noticed soon.
+vi.setConfig({ testTimeout: 40_000 });
 
 const PET = '{"name":"Rex","categoryId":1}';
 const MADE = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;

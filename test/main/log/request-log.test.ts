@@ -158,9 +158,13 @@ describe('the audit line of a pet', () => {
 it('the log line of a request that was not counted is a warning that counts such requests, but not in an outage', () => {
   const away = new StorageUnavailable('no primary');
   const report = (log: RequestLog) => {
+    const clock = fakeClock();
     for (const requestId of ['a', 'b']) log.notLimited(away, requestId);
-    log.failed(away, 'c');
+    log.failed(away, 'c', { method: 'GET' });
     log.notLimited(away, 'd');
+    clock.advance(1_001);
+    log.answered({ ...REQUEST, status: 200 });
+    log.notLimited(away, 'e');
   };
   const line = (requestId: string, notLimited: number) => ({
     level: WARN,
@@ -170,7 +174,8 @@ it('the log line of a request that was not counted is a warning that counts such
     err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
   });
   const failure = { msg: 'requests fail because of the storage', requestId: 'c' };
-  expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure]);
+  const again = [{ msg: 'request' }, { msg: 'requests succeed again' }];
+  expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure, ...again, line('e', 4)]);
 });
 
 it('the log line of trouble with connections is a warning that says what happened and why', () => {
