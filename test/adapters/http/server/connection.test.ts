@@ -70,6 +70,8 @@ describe('requests on a connection', () => {
   test('after "Connection: close" are dropped', async () => {
     const { service, client, connection } = await connected(get('/1', 'Connection: close\r\n') + get('/2'));
     await client.send(get('/3'));
+    // Not read before the answer, however much it is.
+    expect(connection.isBacklogged).toBe(true);
     await service.answer();
     await client.send(get('/4'));
     expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
