@@ -6,7 +6,7 @@ import { newFile } from '../../support/sqlite.ts';
 import { ask } from '../../support/client.ts';
 
 // Programs that hang are noticed soon.
-vi.setConfig({ testTimeout: 40_000 });
+vi.setConfig({ testTimeout: 30_000 });
 
 const PET = '{"name":"Rex","categoryId":1}';
 const MADE = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;
