@@ -24,7 +24,7 @@ export function watchCommands(): void {
 }
 
 /**
- * A write is acknowledged when the journals of a majority have it, and a read shows only what a majority has.
+ * A write waits for the journals of a majority, within a limit, and a read shows only what a majority has.
  *
  * @throws {Error} which the driver passes on to the caller, instead of sending the command
  */
@@ -41,7 +41,7 @@ function check({ commandName, command }: CommandStartedEvent): void {
   const isGreatestId = readConcern?.level === 'local' && sort?.get('_id') === -1;
   const isSafe = ['find', 'aggregate', 'count', 'distinct'].includes(commandName)
     ? isGreatestId || ['majority', 'linearizable'].includes(readConcern?.level)
-    : writeConcern?.w === 'majority' && writeConcern.j === true;
+    : writeConcern?.w === 'majority' && writeConcern.j === true && writeConcern.wtimeout > 0;
   if (isSafe && $readPreference?.mode !== 'nearest') return;
   throw new Error(`${name} is sent with ${JSON.stringify({ readConcern, writeConcern, $readPreference })}`);
 }

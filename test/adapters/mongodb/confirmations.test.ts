@@ -139,19 +139,20 @@ it('knows from the first event which primary it has confirmed', async () => {
   expect(await read(async () => 'pets')).toBe('pets');
 });
 
-it('retries a read during which the primary changes', async () => {
-  driver.sees(members('a 1', ...WHOLE));
-  await confirmed();
-  const results = ['stale', 'pets'];
+it('retries a read if the primary changes during it, or during its confirmation', async () => {
+  driver.sees(members('z 0', ...WHOLE));
+  const results = ['stale', 'stale', 'pets'];
   const work = vi.fn<() => Promise<string | undefined>>(async () => {
     if (results.length === 2) driver.sees(members('b 2', ...WHOLE));
     return results.shift();
   });
   const reading = read(work);
-  await driver.confirm();
+  await driver.hasBegun(1);
+  driver.sees(members('a 1', ...WHOLE));
+  for (const _ of ['z', 'a', 'b']) await driver.confirm();
 
   expect(await reading).toBe('pets');
-  expect(work).toHaveBeenCalledTimes(2);
+  expect(work).toHaveBeenCalledTimes(3);
 });
 
 it.each<readonly [string, readonly Server[], boolean]>([
