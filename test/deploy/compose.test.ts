@@ -1,4 +1,4 @@
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { globSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -125,4 +125,8 @@ it('make-secrets.js makes files for one user each, which the service accepts, an
   const before = names.map(contentOf);
   await make(folder);
   expect(names.map(contentOf)).toStrictEqual(before);
+  // As if the first run had been killed before its last file.
+  rmSync(join(folder, 'mongodb/env'));
+  await make(folder);
+  expect(service['DATABASE_URL']).not.toContain(envOf('mongodb/env')['SERVICE_PASSWORD']);
 });

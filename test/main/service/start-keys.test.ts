@@ -29,9 +29,9 @@ function recording() {
   return { lines, log: { info: at('info'), warn: at('warn') } };
 }
 
-async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
+async function withoutKeys(env: Record<string, string>, isLogged = false): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
-  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail } });
+  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail }, isLogged });
 }
 
 /** A storage with a key. */
@@ -72,9 +72,9 @@ describe('without a key anywhere', () => {
     ['::', 'memory:', 'set API_KEYS'],
   ])('the start is refused where others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
     const problem = `there is no API key yet, and others can reach the service at HOST=${HOST}, which is no loopback address`;
-    await expect(withoutKeys({ HOST, DATABASE_URL })).rejects.toThrow(
-      new StartError([`${problem}; ${hint}`]),
-    );
+    const refusal = new StartError([`${problem}; ${hint}`]);
+    for (const isLogged of [false, true])
+      await expect(withoutKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
     const { known } = await withoutKeys({ HOST, API_KEYS: KEY });
     expect(known).toMatchObject([{ caller: { label: 'key-1' } }]);
   });
