@@ -42,7 +42,7 @@ export default defineConfig({
     // Projects begin in the order of their names.
     projects: [
       { extends: true, test: { name: 'first', include: FIRST, isolate: false, ...LONG } },
-      { extends: true, test: { name: 'isolated', include: ISOLATED } },
+      { extends: true, test: { name: 'isolated', include: ISOLATED, testTimeout: 30_000 } },
       {
         extends: true,
         test: {

@@ -16,7 +16,7 @@ test('an old Node is told what to do', async () => {
   );
 });
 
-describe('the command of a clone', () => {
+describe('the command of a clone', { timeout: 30_000 }, () => {
   const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
 
   /** Runs bin/petstore of a clone through a link to it, with such scripts as Node. */
