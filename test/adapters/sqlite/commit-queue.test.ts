@@ -40,6 +40,22 @@ it('the inserts of two turns share a commit, and the meter learns of it before a
   expect(reports).toStrictEqual([51, 1]);
 });
 
+it('a change of a key waits for no insert that comes after it', async () => {
+  const { db, pets, queue } = await opened();
+  const [stored] = await Promise.all([queue.write(() => count(db)), pets.insert(rex)]);
+  expect(stored).toBe(0n);
+});
+
+it('a write that is given up during a checkpoint is never stored', async () => {
+  const { disk, db, pets } = await openedOnHeldDisk({ timeoutMs: 50 });
+  const checkpoint = Promise.withResolvers<void>();
+  disk.checkpointIfDue = () => checkpoint.promise;
+  await expect(pets.insert(rex)).rejects.toThrow('was not stored');
+  checkpoint.resolve();
+  await turns();
+  expect(count(db)).toBe(0n);
+});
+
 const idempotency = idempotencyFor('a');
 
 it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
