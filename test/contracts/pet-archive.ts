@@ -69,9 +69,10 @@ export function petArchiveContract(storage: TestedStorage): void {
     expect(await archive.read(4n, 10)).toStrictEqual([there]);
   });
 
-  it('the greatest possible id can be reserved', async () => {
+  it('the greatest possible id can be reserved, and stays so', async () => {
     const { archive, pets } = await opened(storage);
     await archive.reserve(MAX_PET_ID);
+    await archive.reserve(1n);
     expect(await archive.lastId()).toBe(MAX_PET_ID);
     await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
   });

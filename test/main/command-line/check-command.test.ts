@@ -1,5 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, sha256 } from '../../support/archived-pets.ts';
@@ -44,6 +45,10 @@ describe('petstore check', () => {
     expect([text.stdout, text.stderr]).toStrictEqual(['checked 3 pets and 1 API key\n', '']);
     const json = await succeeds(['check', '--from', url, '--json']);
     expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
+    const terminal = Object.assign(new PassThrough(), { isTTY: true });
+    await succeeds(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
+    // It has erased its progress.
+    expect((await terminal.end().toArray()).join('')).toContain('still working\r\x1b[Kchecked 3 pets');
   });
 
   it('finds everything that is wrong in a SQLite file', async () => {

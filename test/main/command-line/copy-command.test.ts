@@ -19,11 +19,14 @@ const FEW = PETS.slice(0, 3);
 const LAST = PETS.at(-1)!.id;
 
 describe('copy', () => {
-  it('answers programs in JSON', async () => {
+  it('answers programs in JSON, and writes an audit line for each key', async () => {
     const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
     await insertKey(source.path, aKey(1));
-    const { stdout } = await succeeds(['copy', '--from', source.url, '--to', target.url, '--json']);
-    expect(stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
+    const command = await succeeds(['copy', '--from', source.url, '--to', target.url, '--json']);
+    expect(command.stdout).toBe(
+      '{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n',
+    );
+    expect(JSON.parse(command.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
     const again = await succeeds(['copy', '--from', source.url, '--to', target.url]);
     expect(again.stdout).toBe(
       'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
