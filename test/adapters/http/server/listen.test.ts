@@ -49,6 +49,14 @@ describe('input that is not a request', () => {
     expect(client.text).toMatch(/\r\n\r\nx.*HTTP\/1\.1 400 Bad Request\r\n[^]*no HTTP method/);
   });
 
+  test('is answered after the request before it, though its client has ended its side', async () => {
+    const { client, answer } = await startWithClient();
+    client.socket.end(`${get('/')}rubbish\r\n\r\n`);
+    await settled();
+    await answer();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 400], true]);
+  });
+
   test('after the last answer gets none', async () => {
     const { client, answer, log } = await startWithClient(
       `${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`,
