@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { Io } from '../../../src/main/program/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, fails, refused, succeeds } from '../../support/command.ts';
@@ -187,7 +188,7 @@ describe('petstore keys', () => {
       expect(await readdir(directory)).toStrictEqual(before);
     });
 
-    it('keep the file when the storage may have the key', async () => {
+    it.each(['insert', 'revoke'])('keep a file whose key may be stored: no %s', async (method) => {
       const directory = await testDirectory();
       const file = join(directory, 'key');
       const away: StorageKind = {
@@ -195,13 +196,15 @@ describe('petstore keys', () => {
         persistent: true,
         async open(url, how) {
           const opened = await memoryStorage.open(url, how);
-          const insert = () => Promise.reject(new StorageUnavailable('the storage is away'));
-          return { ...opened, keys: Object.assign(opened.keys, { insert }) };
+          const reject = () => Promise.reject(new StorageUnavailable('the storage is away'));
+          return { ...opened, keys: Object.assign(opened.keys, { [method]: reject }) };
         },
       };
       const env = { DATABASE_URL: 'memory:' };
-      const command = await fails(['keys', ...CREATE, '--output', file], env, { storages: [away] });
-      expect(command.stderr).toBe(
+      // The hand-over fails.
+      const stdout: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
+      const command = await fails(['keys', ...CREATE, '--output', file], env, { storages: [away], stdout });
+      expect(command.stderr).toContain(
         `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n` +
           'petstore: the storage is away\n',
       );

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { scrape } from '../../support/metrics.ts';
 import { DONE, FAILED, LONG_DELAY, preload, runService } from '../../support/process.ts';
 
 /** For NODE_OPTIONS: a module that runs the statement on SIGUSR2. */
 const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { ${statement} })`);
+
+/** None is sent. */
+const TRACES = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_off' };
 
 describe('a signal', () => {
   it.each([
@@ -31,11 +36,13 @@ describe('a signal', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('ends a start that is waiting for the storage', async () => {
+  it('ends a start that is waiting for the storage, during which the metrics can be read', async () => {
     const { port, asked } = await silentServer();
-    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore` });
+    const METRICS_PORT = `${await freePort()}`;
+    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, METRICS_PORT });
 
     await asked;
+    await scrape(`http://127.0.0.1:${METRICS_PORT}/metrics`);
     service.signal('SIGHUP');
 
     expect(await service.ended).toStrictEqual(DONE);
@@ -72,10 +79,10 @@ describe('while it drains', () => {
 });
 
 it.each([
-  ['an unhandled rejection', "Promise.reject(new TypeError('boom'))"],
-  ['an exception that nobody catches', "throw new TypeError('boom')"],
-])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug) => {
-  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug) });
+  ['an unhandled rejection', "Promise.reject(new TypeError('boom'))", {}],
+  ['an exception that nobody catches, with traces on,', "throw new TypeError('boom')", TRACES],
+])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug, env) => {
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
   const { complete } = await stalledCreate(await service.url());
 
   service.signal('SIGUSR2');

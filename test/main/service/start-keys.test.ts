@@ -7,6 +7,7 @@ import { RevokeKey } from '../../../src/application/keys/stored-keys.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { StartError, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
@@ -109,9 +110,10 @@ describe('with a key in the storage, in any state', () => {
     ]);
   });
 
-  it('a damaged one is named, because a request with it may not find it', async () => {
+  it('a damaged one is named, because a request with it may not find it, and is no more valid than an expired one', async () => {
     const { lines, log } = recording();
-    const stored = { list: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
+    const damaged = new DamagedApiKey('0123456789abcdef', 'label must be there');
+    const stored = { list: async () => [damaged, aKey(1, { expiresAt: now() })] };
 
     await startKeys(readConfig({}), stored, { now, log });
 

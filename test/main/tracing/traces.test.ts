@@ -212,7 +212,7 @@ it('the variables may come from --env', async () => {
     OTEL_BSP_SCHEDULE_DELAY=0
     OTEL_PROPAGATORS=none
     OTEL_SERVICE_NAME=shop
-    OTEL_RESOURCE_ATTRIBUTES=service.version=7,deployment.environment.name=test
+    OTEL_RESOURCE_ATTRIBUTES=service.name=other,service.version=7,deployment.environment.name=test
     OTEL_EXPORTER_OTLP_HEADERS=x-api-key=of-the-receiver
     OTEL_EXPORTER_OTLP_COMPRESSION=none
     OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT=8
