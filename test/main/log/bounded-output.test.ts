@@ -90,7 +90,8 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     expect(Buffer.byteLength(kept)).toBeGreaterThan(MAX_BYTES - 1000);
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(MAX_BYTES + PIPE_BYTES);
     expect(fifo.text.slice(kept.length)).toBe('{"report":true}\nlast\n');
-    // Nothing waits before it.
+    // Nothing waits before it, and no write is under way.
+    await new Promise<void>((resolve) => output.flush(resolve));
     output.write('x'.repeat(MAX_BYTES + 1));
     await fifo.read(/last\n\{"report":true\}\n/);
     expect(reports).toStrictEqual([8_000 - count, 1]);
