@@ -43,7 +43,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     const limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
     onTestFinished(() => limitSocket.mockRestore());
     await archive.count(1n);
-    expect(limitSocket).not.toHaveBeenCalledWith(8_000);
+    expect(limitSocket.mock.calls.filter(([ms]) => ms > 0)).toStrictEqual([]);
   });
 
   it('rejects with an error that is not an outage', async () => {
