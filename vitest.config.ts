@@ -26,7 +26,11 @@ const SAME_OVER_TLS = [
 ].map((files) => `test/adapters/http/${files}.test.ts`);
 
 /** They build an image, start a browser, or elect a primary a few times. */
-const LONG = { testTimeout: 600_000, expect: { poll: { timeout: 120_000 } } };
+const LONG = {
+  testTimeout: 600_000,
+  expect: { poll: { timeout: 120_000 } },
+  env: { TEST_WAIT_MS: '120000' },
+};
 
 /** `npm test` leaves them out: `npm run test:browser`. */
 const IN_A_BROWSER = ['proof/browser/docs-page.test.ts'];
@@ -46,6 +50,16 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'proofs',
+          include: ['proof/**/*.test.ts'],
+          exclude: IN_A_BROWSER,
+          isolate: false,
+          testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'tls',
           include: OVER_TLS,
           exclude: SAME_OVER_TLS,
@@ -57,8 +71,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['{test,proof}/**/*.test.ts'],
-          exclude: [...FIRST, ...ISOLATED, ...IN_A_BROWSER],
+          include: ['test/**/*.test.ts'],
+          exclude: [...FIRST, ...ISOLATED],
           isolate: false,
         },
       },
@@ -67,7 +81,7 @@ export default defineConfig({
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     // They end what hangs, also on a slow machine.
-    testTimeout: 120_000,
+    testTimeout: 60_000,
     hookTimeout: 600_000,
   },
 });
