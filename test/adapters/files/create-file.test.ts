@@ -32,6 +32,12 @@ it('a new file is created at the end of a dangling symbolic link', async () => {
   expect(await mode(file)).toBe(0o600);
 });
 
+it('a new file and its directories may be created by two programs at once', async () => {
+  const file = join(dirname(await newFile()), 'data', 'deep', 'petstore.db');
+  await Promise.all([createFile(file), createFile(file)]);
+  expect(await mode(file)).toBe(0o600);
+});
+
 it('a new file is refused where no directory can be created', async ({ skip }) => {
   if (process.platform !== 'linux') skip('only Linux has /proc');
   await expect(createFile('/proc/nothing/deep/pets.db')).rejects.toThrow('ENOENT');

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -75,7 +76,7 @@ describe('a backup of a SQLite file', () => {
     expect(await archive.lastId()).toBe(last);
   });
 
-  it('is one snapshot, even while another process keeps writing', async () => {
+  it('is one snapshot that only its owner can read, even while another process keeps writing', async () => {
     const { file, copy } = await large();
     const service = writer(file, 4);
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
@@ -83,6 +84,7 @@ describe('a backup of a SQLite file', () => {
 
     await backUp(file, copy, ({ doing, done, total = 0 }: Progress) => {
       expect(doing).toBe('backing up');
+      expect(statSync(`${copy}.partial`).mode & 0o777).toBe(0o600);
       shares.push(done / total);
     });
 

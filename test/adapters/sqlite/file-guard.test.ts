@@ -105,14 +105,14 @@ describe('a removed WAL', () => {
 });
 
 describe('a removed WAL that cannot be saved', () => {
-  it('stays unsaved while its index is missing too', async () => {
+  it('stays unsaved while its index is missing too, and each is told of', async () => {
     const { pets } = await open();
-    await rm(`${file}-wal`);
-    await rm(`${file}-shm`);
+    for (const suffix of ['-shm', '-wal']) {
+      await rm(file + suffix);
+      await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    }
 
-    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-
-    expect(warnings).toStrictEqual([refusal('-wal', '-shm')]);
+    expect(warnings).toStrictEqual([refusal('-shm'), refusal('-wal', '-shm')]);
   });
 
   it('causes a warning: a reader is in the way', async () => {

@@ -240,7 +240,7 @@ it('another SQLite may write and close the file of a service, which keeps its lo
   expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
 });
 
-it('a stop is over when the file is alone but for its lock, also after a checkpoint', async () => {
+it('a stop is over when the file is alone but for its empty lock, also after a checkpoint', async () => {
   file = await newFile();
   const { pets, close } = await openSqliteStorage(file, silentLog);
   const other = otherConnection(file);
@@ -251,6 +251,7 @@ it('a stop is over when the file is alone but for its lock, also after a checkpo
   await close();
 
   expect(readdirSync(dirname(file)).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
+  expect((await stat(`${file}.lock`)).size).toBe(0);
 });
 
 describe('a start', () => {
