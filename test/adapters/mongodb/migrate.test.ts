@@ -1,9 +1,10 @@
+import { Socket } from 'node:net';
 import { type Document, Double } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { databasePool, freshDatabase, openService } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase, openService, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
@@ -52,7 +53,10 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     const [one, many] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
     const created = await schemaOf(one);
     expect(await migrate(one.url)).toStrictEqual({ database: one.db.databaseName, from: 4, to: 4 });
+    using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
     const done = await Promise.all(numbers(10).map(() => migrate(many.url)));
+    // As those of a service do. Building an index can take any time.
+    expect(limitSocket).not.toHaveBeenCalledWith(8_000);
 
     // The documents that the validators take and refuse are below.
     expect(Object.keys(created.validators)).toStrictEqual(expect.arrayContaining(Object.keys(INDEXES)));
@@ -107,20 +111,26 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    { name: 'pets', what: 'pet' },
-    { name: 'api_keys', what: 'API key' },
-    { name: 'rate_limits', what: 'rate limit count' },
-  ])('names a document that is not a valid $what', async ({ name, what }) => {
+    { name: 'pets', what: 'pet', when: 'is there' },
+    { name: 'api_keys', what: 'API key', when: 'is there' },
+    { name: 'rate_limits', what: 'rate limit count', when: 'is there' },
+    { name: 'pets', what: 'pet', when: 'comes meanwhile' },
+  ])('names a document that $when and is not a valid $what', async ({ name, what, when }) => {
     const database = await freshDatabase(mongo!, { migrated: false });
-    await database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
+    const { url, proxy } = await throughProxy(database.url);
+    const insert = () => database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
+    const isThere = when === 'is there';
+    if (isThere) await insert();
+    else void proxy.hold('create').then(async (release) => insert().then(release));
 
-    await expect(migrate(database.url)).rejects.toThrow(
+    await expect(migrate(url)).rejects.toThrow(
       new StorageSetupError(
         `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
           `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
       ),
     );
-    expect((await schemaOf(database)).versions).toStrictEqual([]);
+    const collections = { length: isThere ? 1 : 3 };
+    expect(await schemaOf(database)).toMatchObject({ collections, versions: [] });
   });
 });
 
