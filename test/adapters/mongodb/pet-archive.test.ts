@@ -37,12 +37,18 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('counts for longer than the sockets of a service may be silent', async () => {
+  it('counts for ten minutes, and for longer than the sockets of a service may be silent', async () => {
     const { url } = await emptyDatabase();
-    const archive = await archiveOf(url);
-    const limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
-    onTestFinished(() => limitSocket.mockRestore());
-    await archive.count(1n);
+    const { url: proxyUrl, proxy } = await throughProxy(url);
+    const archive = await archiveOf(proxyUrl);
+    using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
+    const clock = fakeClock('setTimeout', 'clearTimeout');
+    const held = proxy.hold('aggregate');
+    const counting = archive.count(1n);
+    const release = await held;
+    clock.advance(599_000);
+    release();
+    expect(await counting).toBe(0);
     expect(limitSocket.mock.calls.filter(([ms]) => ms > 0)).toStrictEqual([]);
   });
 

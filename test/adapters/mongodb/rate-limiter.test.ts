@@ -129,7 +129,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   /** A limiter whose first command has arrived. */
   async function proxied() {
     const { url } = await freshDatabase(mongo!);
-    const { url: proxyUrl, proxy } = await throughProxy(url);
+    const { url: proxyUrl, proxy } = await throughProxy(url, { serverSelectionTimeoutMS: 1_000 });
     const opened = await open(proxyUrl);
     await opened.limiter.take('tom', TEN);
     return { ...opened, url, proxy };

@@ -68,10 +68,11 @@ it.each([new TypeError('a bug'), { code: 7 }, undefined])(
 /** What is refused at once does not wait for it. */
 const FOREVER = 'serverSelectionTimeoutMS=100000000';
 
-async function listening(serve: (socket: Socket) => unknown): Promise<string> {
-  const sockets = new Set<Socket>();
+/** @param sockets those that are open */
+async function listening(serve: (socket: Socket) => unknown, sockets = new Set<Socket>()): Promise<string> {
   const server = createServer((socket) => {
     sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
     // The client may close the connection at any time.
     socket.on('error', () => {});
     serve(socket);
@@ -157,12 +158,15 @@ it.each<readonly [Document, string, string]>([
     ': no suitable server: ADDRESS is the primary of the replica set "pair", ' +
       'but the connection string asks for replicaSet=rs0',
   ],
-])('a server that is not a primary is refused at once: %o with %s', async (state, query, problem) => {
-  const address = await listening(answering(() => state));
+])('what is not a primary is refused at once, and left: %o with %s', async (state, query, problem) => {
+  const sockets = new Set<Socket>();
+  const serve = answering(() => state);
+  const address = await listening(serve, sockets);
 
   await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
     new StorageSetupError(`MongoDB at ${address}, database "shop"${problem.replace('ADDRESS', address)}`),
   );
+  await expect.poll(() => sockets.size).toBe(0);
 });
 
 it.each<readonly [string, Document]>([
