@@ -34,11 +34,13 @@ describe('keys before the first start', () => {
     expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
   });
 
-  it('leave nothing but the file', async () => {
+  it('leave nothing but the file, after a close that waits for what is being stored', async () => {
     const file = await newFile();
-    const { close } = await openSqliteKeys(file);
+    const { keys, close } = await openSqliteKeys(file);
+    const inserting = keys.insert(aKey(1));
     await close();
 
+    await inserting;
     expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db']);
   });
 });
