@@ -127,45 +127,43 @@ it('a full disk fails the whole batch at once, and the next batch succeeds when 
   expect(count(db)).toBe(1001n);
 }, 20_000);
 
-describe('a file that another program has locked', () => {
-  it('makes writes wait, while the event loop and reads continue', async () => {
-    const file = await newFile();
-    const { pets, keys } = await openService(file);
-    const pet = await pets.insert(rex);
-    await keys.insert(aKey());
-    const other = writeLock(file);
+it('a file that another program has locked makes writes wait, while the event loop and reads continue', async () => {
+  const file = await newFile();
+  const { pets, keys } = await openService(file);
+  const pet = await pets.insert(rex);
+  await keys.insert(aKey());
+  const other = writeLock(file);
 
-    let settled = 0;
-    const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
-    const revoking = keys.revoke(aKey().id, at(1)).finally(() => settled++);
-    for (let n = 0; n < 100; n++) {
-      await turn();
-      expect(await pets.list({ limit: 10 })).toStrictEqual([pet]);
-      expect(await keys.findById(aKey().id)).toStrictEqual(aKey());
-      expect(await keys.list()).toStrictEqual([aKey()]);
-    }
-    expect(settled).toBe(0);
+  let settled = 0;
+  const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
+  const revoking = keys.revoke(aKey().id, at(1)).finally(() => settled++);
+  for (let n = 0; n < 100; n++) {
+    await turn();
+    expect(await pets.list({ limit: 10 })).toStrictEqual([pet]);
+    expect(await keys.findById(aKey().id)).toStrictEqual(aKey());
+    expect(await keys.list()).toStrictEqual([aKey()]);
+  }
+  expect(settled).toBe(0);
 
-    other.exec('COMMIT');
-    const inserted = await Promise.all(inserting);
-    expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted]);
-    expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
-  });
+  other.exec('COMMIT');
+  const inserted = await Promise.all(inserting);
+  expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted]);
+  expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
+});
 
-  it('gives every insert its own deadline', async () => {
-    const clock = fakeClock('setTimeout', 'clearTimeout');
-    const { file, pets } = await opened({ timeoutMs: 600 });
-    const other = writeLock(file);
+it('a file that another program has locked gives every insert its own deadline', async () => {
+  const clock = fakeClock('setTimeout', 'clearTimeout');
+  const { file, pets } = await opened({ timeoutMs: 600 });
+  const other = writeLock(file);
 
-    const early = pets.insert(rex);
-    clock.advance(300);
-    const late = pets.insert(rex);
-    clock.advance(300);
-    await expect(early).rejects.toThrow(StorageUnavailable);
-    other.exec('COMMIT');
+  const early = pets.insert(rex);
+  clock.advance(300);
+  const late = pets.insert(rex);
+  clock.advance(300);
+  await expect(early).rejects.toThrow(StorageUnavailable);
+  other.exec('COMMIT');
 
-    expect(await late).toStrictEqual({ id: 1n, ...rex });
-  });
+  expect(await late).toStrictEqual({ id: 1n, ...rex });
 });
 
 it('a close waits for every flush, and says after a second that it may take a SIGKILL', async () => {

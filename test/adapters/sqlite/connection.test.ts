@@ -1,34 +1,32 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newDatabase, newFile } from '../../support/sqlite.ts';
 
-describe('makeDurable', () => {
-  it('makes a commit wait for the disk', async () => {
-    const { db } = await newDatabase();
-    // No test can cut the power. With these settings SQLite promises to survive it.
-    db.exec('PRAGMA synchronous = NORMAL');
-    makeDurable(db);
+it('makeDurable makes a commit wait for the disk', async () => {
+  const { db } = await newDatabase();
+  // No test can cut the power. With these settings SQLite promises to survive it.
+  db.exec('PRAGMA synchronous = NORMAL');
+  makeDurable(db);
 
-    expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2n });
-    expect(db.prepare('PRAGMA fullfsync').get()).toEqual({ fullfsync: 1n });
-    expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
-  });
+  expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2n });
+  expect(db.prepare('PRAGMA fullfsync').get()).toEqual({ fullfsync: 1n });
+  expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+});
 
-  it('refuses a file system without shared memory', async ({ skip }) => {
-    if (process.platform === 'win32') skip('the VFS of SQLite without shared memory is for Unix');
-    const file = await newFile();
-    const url = pathToFileURL(file);
-    url.searchParams.set('vfs', 'unix-dotfile');
-    using db = new DatabaseSync(url);
+it('makeDurable refuses a file system without shared memory', async ({ skip }) => {
+  if (process.platform === 'win32') skip('the VFS of SQLite without shared memory is for Unix');
+  const file = await newFile();
+  const url = pathToFileURL(file);
+  url.searchParams.set('vfs', 'unix-dotfile');
+  using db = new DatabaseSync(url);
 
-    expect(() => makeDurable(db)).toThrow(
-      new StorageSetupError(
-        `the SQLite file ${file} is on a file system without shared memory, which WAL mode needs; ` +
-          'move it to a local disk',
-      ),
-    );
-  });
+  expect(() => makeDurable(db)).toThrow(
+    new StorageSetupError(
+      `the SQLite file ${file} is on a file system without shared memory, which WAL mode needs; ` +
+        'move it to a local disk',
+    ),
+  );
 });

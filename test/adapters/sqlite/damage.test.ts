@@ -82,50 +82,48 @@ async function findings(file: string) {
   return Array.fromAsync(sqliteInspector(otherConnection(file, { readOnly: true })).findings());
 }
 
-describe('the inspector of a SQLite file', () => {
-  it.each<readonly [string, string, ...problems: string[]]>([
-    ['all pets removed', NO_PETS],
-    ['no pet and no counter', `${NO_PETS}; DELETE FROM sqlite_sequence`],
-    ['no reservation', NO_RESERVATION],
-    ['a counter of 0 without a pet', `${NO_PETS}; ${SET_PETS(0n)}; ${SET_RESERVED(0n)}`],
-    ['the greatest counter', `${SET_PETS(MAX_PET_ID)}; ${SET_RESERVED(MAX_PET_ID)}`],
-    ['no counter', 'DELETE FROM sqlite_sequence', `it ${RANGE}`],
-    ['only a reservation', `${NO_PETS}; ${SET_PETS('NULL')}`, `it ${RANGE}`],
-    ['a counter below the pets', SET_PETS(2n), 'it is 2, less than the greatest id of a pet, 3'],
-    ['a counter below the reservation', SET_PETS(69n), 'it is 69, less than the reserved id 70'],
-    ['a negative counter', `${NO_PETS}; ${NO_RESERVATION}; ${SET_PETS(-1n)}`, `it ${RANGE}`],
-    ['a counter beyond 2^53', SET_PETS(MAX_PET_ID + 1n), `it ${RANGE}`],
-    ['a counter that is text', SET_PETS("'x'"), `it ${RANGE}`],
-    ['a reservation that is text', SET_RESERVED("'x'"), `the reserved id ${RANGE}`],
-  ])('reports the counter of ids: %s', async (_, sql, ...problems) => {
-    const file = await newFile();
-    const { archive } = await openService(file);
-    await archive.write(archivedPets(3));
-    await archive.reserve(70n);
-    damage(file, sql);
+it.each<readonly [string, string, ...problems: string[]]>([
+  ['all pets removed', NO_PETS],
+  ['no pet and no counter', `${NO_PETS}; DELETE FROM sqlite_sequence`],
+  ['no reservation', NO_RESERVATION],
+  ['a counter of 0 without a pet', `${NO_PETS}; ${SET_PETS(0n)}; ${SET_RESERVED(0n)}`],
+  ['the greatest counter', `${SET_PETS(MAX_PET_ID)}; ${SET_RESERVED(MAX_PET_ID)}`],
+  ['no counter', 'DELETE FROM sqlite_sequence', `it ${RANGE}`],
+  ['only a reservation', `${NO_PETS}; ${SET_PETS('NULL')}`, `it ${RANGE}`],
+  ['a counter below the pets', SET_PETS(2n), 'it is 2, less than the greatest id of a pet, 3'],
+  ['a counter below the reservation', SET_PETS(69n), 'it is 69, less than the reserved id 70'],
+  ['a negative counter', `${NO_PETS}; ${NO_RESERVATION}; ${SET_PETS(-1n)}`, `it ${RANGE}`],
+  ['a counter beyond 2^53', SET_PETS(MAX_PET_ID + 1n), `it ${RANGE}`],
+  ['a counter that is text', SET_PETS("'x'"), `it ${RANGE}`],
+  ['a reservation that is text', SET_RESERVED("'x'"), `the reserved id ${RANGE}`],
+])('the inspector of a SQLite file reports the counter of ids: %s', async (_, sql, ...problems) => {
+  const file = await newFile();
+  const { archive } = await openService(file);
+  await archive.write(archivedPets(3));
+  await archive.reserve(70n);
+  damage(file, sql);
 
-    const expected = problems.map((problem) => ({ about: 'counter of pet ids', problem }));
-    expect(await findings(file)).toStrictEqual(expected);
-  });
+  const expected = problems.map((problem) => ({ about: 'counter of pet ids', problem }));
+  expect(await findings(file)).toStrictEqual(expected);
+});
 
-  it.each([
-    ['a status differs, and the checksum of the pet is wrong', "UPDATE pets SET status = 'sold'", []],
-    [
-      'a status differs, and the checksum of the pet is right',
-      "UPDATE pets SET status = 'sold', checksum = -1",
-      ['row 11 missing from index pets_by_status'],
-    ],
-    ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],
-  ])('compares the pets with their indexes: %s', async (_, sql, problems) => {
-    const file = await newFile();
-    const { archive } = await openService(file);
-    await archive.write(archivedPets(12));
+it.each([
+  ['a status differs, and the checksum of the pet is wrong', "UPDATE pets SET status = 'sold'", []],
+  [
+    'a status differs, and the checksum of the pet is right',
+    "UPDATE pets SET status = 'sold', checksum = -1",
+    ['row 11 missing from index pets_by_status'],
+  ],
+  ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],
+])('the inspector of a SQLite file compares the pets with their indexes: %s', async (_, sql, problems) => {
+  const file = await newFile();
+  const { archive } = await openService(file);
+  await archive.write(archivedPets(12));
 
-    // The pet in row 11.
-    behindIndexes(file, `${sql} WHERE id = 14`);
+  // The pet in row 11.
+  behindIndexes(file, `${sql} WHERE id = 14`);
 
-    expect(await findings(file)).toStrictEqual(problems.map((problem) => ({ about: 'file', problem })));
-  });
+  expect(await findings(file)).toStrictEqual(problems.map((problem) => ({ about: 'file', problem })));
 });
 
 /** Changes rows and leaves the indexes of the pets as they are. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { newFile, openService, otherConnection, silentLog, writer } from '../../support/sqlite.ts';
@@ -6,31 +6,29 @@ import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
-describe('a restart', () => {
-  it('never reuses an id, not even that of a deleted pet', async () => {
-    const file = await newFile();
-    const first = await openSqliteStorage(file, silentLog);
-    const ids = [await first.pets.insert(rex), await first.pets.insert(rex)].map(({ id }) => id);
-    await first.close();
-    otherConnection(file).exec('DELETE FROM pets');
+it('a restart never reuses an id, not even that of a deleted pet', async () => {
+  const file = await newFile();
+  const first = await openSqliteStorage(file, silentLog);
+  const ids = [await first.pets.insert(rex), await first.pets.insert(rex)].map(({ id }) => id);
+  await first.close();
+  otherConnection(file).exec('DELETE FROM pets');
 
-    const { pets } = await openService(file);
-    const { id } = await pets.insert(rex);
+  const { pets } = await openService(file);
+  const { id } = await pets.insert(rex);
 
-    expect(ids).toStrictEqual([1n, 2n]);
-    expect(id).toBe(3n);
-  });
+  expect(ids).toStrictEqual([1n, 2n]);
+  expect(id).toBe(3n);
+});
 
-  it('forgets an idempotency key with its pet', async () => {
-    const file = await newFile();
-    const { pets } = await openService(file);
-    const first = await pets.insertOnce(rex, idempotencyFor('a'));
-    otherConnection(file).exec('DELETE FROM pets');
+it('a restart forgets an idempotency key with its pet', async () => {
+  const file = await newFile();
+  const { pets } = await openService(file);
+  const first = await pets.insertOnce(rex, idempotencyFor('a'));
+  otherConnection(file).exec('DELETE FROM pets');
 
-    const second = await pets.insertOnce(rex, idempotencyFor('a', 'another body'));
+  const second = await pets.insertOnce(rex, idempotencyFor('a', 'another body'));
 
-    expect(second).toStrictEqual({ pet: { ...first.pet, id: 2n }, replayed: false });
-  });
+  expect(second).toStrictEqual({ pet: { ...first.pet, id: 2n }, replayed: false });
 });
 
 it.each([1, 32])('a kill -9 under load loses no acknowledged pet: %i callers', async (callers) => {

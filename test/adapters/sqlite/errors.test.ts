@@ -61,32 +61,30 @@ it('work on a file that stays locked is repeated for 5 seconds', async () => {
   expect(attempts).toBe(3);
 });
 
-describe('setupError', () => {
-  it.each([
-    [11, 'is damaged or truncated; restore a backup'],
-    [5, 'is locked by another program; stop that program and try again'],
-    [8, 'cannot be written; check the permissions of the file and of its directory'],
-    [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
-    [26, 'is not a SQLite database; choose another path'],
-    [13, 'cannot be written: its disk is full'],
-    [266, 'cannot be opened: of SQLite'],
-  ])('says in one line what to do about %i', (errcode, expected) => {
-    const error = sqliteError(errcode, 'of\nSQLite');
+it.each([
+  [11, 'is damaged or truncated; restore a backup'],
+  [5, 'is locked by another program; stop that program and try again'],
+  [8, 'cannot be written; check the permissions of the file and of its directory'],
+  [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
+  [26, 'is not a SQLite database; choose another path'],
+  [13, 'cannot be written: its disk is full'],
+  [266, 'cannot be opened: of SQLite'],
+])('setupError says in one line what to do about %i', (errcode, expected) => {
+  const error = sqliteError(errcode, 'of\nSQLite');
 
-    expect(setupError('/data/pets.db', error)).toStrictEqual(
-      new StorageSetupError(`the SQLite file /data/pets.db ${expected}`, { cause: error }),
-    );
-  });
+  expect(setupError('/data/pets.db', error)).toStrictEqual(
+    new StorageSetupError(`the SQLite file /data/pets.db ${expected}`, { cause: error }),
+  );
+});
 
-  it.each([
-    ['a TypeError', new TypeError('x is not a function')],
-    [
-      'an error of node:sqlite without a result code',
-      Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
-    ],
-  ])('returns the error itself for a bug: %s', (_, bug) => {
-    expect(setupError('/data/pets.db', bug)).toBe(bug);
-  });
+it.each([
+  ['a TypeError', new TypeError('x is not a function')],
+  [
+    'an error of node:sqlite without a result code',
+    Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
+  ],
+])('setupError returns the error itself for a bug: %s', (_, bug) => {
+  expect(setupError('/data/pets.db', bug)).toBe(bug);
 });
 
 function sqliteError(errcode: number, message: string): Error {

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { copyFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
 import { openSqliteKeys, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -80,71 +80,68 @@ it.each(['-shm', '.lock'])('FILE%s fails writes while it is missing', async (suf
   expect((await pets.insert(rex)).name).toBe('Rex');
 });
 
-describe('a removed WAL', () => {
-  it('is saved in the file at once, and then even a kill -9 loses nothing', async () => {
-    const other = writer(file, 4);
-    await other.printed(/^50 /m);
-    await rm(`${file}-wal`);
-    // Its next insert fails, which ends the program. Before that it saves what it has acknowledged.
-    await other.ended;
-    const acknowledged = other.stdout.match(/^\d+ \d+ /gm)?.length ?? 0;
-    await rm(`${file}-wal`, { force: true });
+it('a removed WAL is saved in the file at once, and then even a kill -9 loses nothing', async () => {
+  const other = writer(file, 4);
+  await other.printed(/^50 /m);
+  await rm(`${file}-wal`);
+  // Its next insert fails, which ends the program. Before that it saves what it has acknowledged.
+  await other.ended;
+  const acknowledged = other.stdout.match(/^\d+ \d+ /gm)?.length ?? 0;
+  await rm(`${file}-wal`, { force: true });
 
-    expect(acknowledged).toBeGreaterThanOrEqual(50);
-    expect(count(otherConnection(file))).toBeGreaterThanOrEqual(BigInt(acknowledged));
-  });
-
-  it('causes a warning that says whether it was saved', async () => {
-    const { pets } = await open();
-    await rm(`${file}-wal`);
-    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-
-    expect(warnings).toHaveLength(2);
-    expect(warnings[1]).toBe(`the contents of the removed write-ahead log ${file}-wal were saved in ${file}`);
-  });
+  expect(acknowledged).toBeGreaterThanOrEqual(50);
+  expect(count(otherConnection(file))).toBeGreaterThanOrEqual(BigInt(acknowledged));
 });
 
-describe('a removed WAL that cannot be saved', () => {
-  it('stays unsaved while its index is missing too, and each is told of', async () => {
-    const { pets } = await open();
-    for (const suffix of ['-shm', '-wal']) {
-      await rm(file + suffix);
-      await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-    }
+it('a removed WAL causes a warning that says whether it was saved', async () => {
+  const { pets } = await open();
+  await rm(`${file}-wal`);
+  await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
 
-    expect(warnings).toStrictEqual([refusal('-shm'), refusal('-wal', '-shm')]);
-  });
-
-  it('causes a warning: a reader is in the way', async () => {
-    const { pets } = await open();
-    await pets.insert(rex);
-    const reader = otherConnection(file, { readOnly: true });
-    reader.exec('BEGIN; SELECT * FROM pets');
-    await pets.insert(rex);
-    await rm(`${file}-wal`);
-
-    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-
-    expect(warnings[1]).toMatch(/-wal could not be \(Error: database is locked\) saved in /);
-    reader.exec('COMMIT');
-  });
+  expect(warnings).toHaveLength(2);
+  expect(warnings[1]).toBe(`the contents of the removed write-ahead log ${file}-wal were saved in ${file}`);
 });
 
-describe('a file that is removed while it is being opened', () => {
-  it('was replaced', async () => {
-    ({ file } = await newDatabase());
-    const ino = inodeOf();
-    const db = otherConnection(file);
-    count(db);
-    await rename(file, `${file}-kept`);
-    await copyFile(`${file}-kept`, file);
+it('a removed WAL that cannot be saved stays unsaved while its index is missing too, and each is told of', async () => {
+  const { pets } = await open();
+  for (const suffix of ['-shm', '-wal']) {
+    await rm(file + suffix);
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  }
 
-    expect(() => new FileGuard(db, silentLog, ino)).toThrow(
-      new StorageUnavailable(`${file} was replaced while it was being opened`),
-    );
-  });
+  expect(warnings).toStrictEqual([refusal('-shm'), refusal('-wal', '-shm')]);
+});
 
-  it.each(['-wal', '-shm', '.lock'])('is missing: FILE%s', async (suffix) => {
+it('a removed WAL that cannot be saved causes a warning: a reader is in the way', async () => {
+  const { pets } = await open();
+  await pets.insert(rex);
+  const reader = otherConnection(file, { readOnly: true });
+  reader.exec('BEGIN; SELECT * FROM pets');
+  await pets.insert(rex);
+  await rm(`${file}-wal`);
+
+  await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+  expect(warnings[1]).toMatch(/-wal could not be \(Error: database is locked\) saved in /);
+  reader.exec('COMMIT');
+});
+
+it('a file that is replaced while it is being opened is refused', async () => {
+  ({ file } = await newDatabase());
+  const ino = inodeOf();
+  const db = otherConnection(file);
+  count(db);
+  await rename(file, `${file}-kept`);
+  await copyFile(`${file}-kept`, file);
+
+  expect(() => new FileGuard(db, silentLog, ino)).toThrow(
+    new StorageUnavailable(`${file} was replaced while it was being opened`),
+  );
+});
+
+it.each(['-wal', '-shm', '.lock'])(
+  'a file is refused when FILE%s is removed while it is being opened',
+  async (suffix) => {
     ({ file } = await newDatabase());
     const db = otherConnection(file);
     count(db);
@@ -154,38 +151,36 @@ describe('a file that is removed while it is being opened', () => {
     expect(() => new FileGuard(db, silentLog, inodeOf(), `${file}.lock`)).toThrow(
       new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
     );
-  });
+  },
+);
+
+it('a renamed file receives nothing from its old WAL, because another service may use it by now', async () => {
+  const first = await open();
+  await first.pets.insert(rex);
+  await rename(file, `${file}-elsewhere`);
+  await rename(`${file}-wal`, `${file}-elsewhere-wal`);
+  const { mtimeMs, size } = await stat(`${file}-elsewhere`);
+
+  const both = refusal('', '-wal');
+  await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(both));
+  expect(warnings).toStrictEqual([both]);
+  await first.close();
+
+  expect(await stat(`${file}-elsewhere`)).toMatchObject({ mtimeMs, size });
+  const second = await openService(`${file}-elsewhere`);
+  expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
 });
 
-describe('a renamed file', () => {
-  it('receives nothing from its old WAL, because another service may use it by now', async () => {
-    const first = await open();
-    await first.pets.insert(rex);
-    await rename(file, `${file}-elsewhere`);
-    await rename(`${file}-wal`, `${file}-elsewhere-wal`);
-    const { mtimeMs, size } = await stat(`${file}-elsewhere`);
+it('a renamed file leaves its WAL in place when the service stops, and may be put back beside it', async () => {
+  const first = await open();
+  await first.pets.insert(rex);
+  await rename(file, `${file}-saved`);
+  await expect(first.pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  await first.close();
+  await rename(`${file}-saved`, file);
 
-    const both = refusal('', '-wal');
-    await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(both));
-    expect(warnings).toStrictEqual([both]);
-    await first.close();
-
-    expect(await stat(`${file}-elsewhere`)).toMatchObject({ mtimeMs, size });
-    const second = await openService(`${file}-elsewhere`);
-    expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
-  });
-
-  it('leaves its WAL in place when the service stops, and may be put back beside it', async () => {
-    const first = await open();
-    await first.pets.insert(rex);
-    await rename(file, `${file}-saved`);
-    await expect(first.pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-    await first.close();
-    await rename(`${file}-saved`, file);
-
-    const second = await open();
-    expect((await second.pets.list({ limit: 1 }))[0]).toStrictEqual({ id: 1n, ...rex });
-  });
+  const second = await open();
+  expect((await second.pets.list({ limit: 1 }))[0]).toStrictEqual({ id: 1n, ...rex });
 });
 
 it('a service whose lock was removed stops writing when a second one starts, and no id is used twice', async () => {

@@ -254,32 +254,30 @@ it('a stop is over when the file is alone but for its empty lock, also after a c
   expect((await stat(`${file}.lock`)).size).toBe(0);
 });
 
-describe('a start', () => {
-  it('empties a log that a killed service has left, before anything is shown', async () => {
-    ({ file, db } = await newDatabase());
-    db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
-    const before = await stat(`${file}-wal`);
+it('a start empties a log that a killed service has left, before anything is shown', async () => {
+  ({ file, db } = await newDatabase());
+  db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+  const before = await stat(`${file}-wal`);
 
-    const { pets } = await openService(file);
+  const { pets } = await openService(file);
 
-    expect(await pets.list({ limit: 9 })).toHaveLength(1);
-    expect((await stat(`${file}-wal`)).size).toBeLessThan(before.size);
-    // The pet is in the file itself.
-    expect((await readFile(file)).includes('Tom')).toBe(true);
-  });
+  expect(await pets.list({ limit: 9 })).toHaveLength(1);
+  expect((await stat(`${file}-wal`)).size).toBeLessThan(before.size);
+  // The pet is in the file itself.
+  expect((await readFile(file)).includes('Tom')).toBe(true);
+});
 
-  it('waits while another program reads what is not in the file yet', async () => {
-    ({ file, db } = await newDatabase());
-    const reader = otherConnection(file, { readOnly: true });
-    reader.exec('BEGIN; SELECT count(*) FROM pets');
-    db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+it('a start waits while another program reads what is not in the file yet', async () => {
+  ({ file, db } = await newDatabase());
+  const reader = otherConnection(file, { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM pets');
+  db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
 
-    expect(() => emptyLog(db)).toThrow(expect.objectContaining({ errcode: 5 }));
+  expect(() => emptyLog(db)).toThrow(expect.objectContaining({ errcode: 5 }));
 
-    reader.exec('COMMIT');
-    emptyLog(db);
-    expect((await stat(`${file}-wal`)).size).toBe(0);
-  });
+  reader.exec('COMMIT');
+  emptyLog(db);
+  expect((await stat(`${file}-wal`)).size).toBe(0);
 });
 
 /** Another program that begins to read now, and does not end. */

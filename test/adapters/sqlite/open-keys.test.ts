@@ -20,29 +20,27 @@ import { rex } from '../../support/pets.ts';
 
 const now = new Date(1_800_000_000_000);
 
-describe('keys before the first start', () => {
-  it('are visible to a service that starts while they are open', async () => {
-    const file = join(dirname(await newFile()), 'data', 'petstore.db');
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    await keys.insert(aKey(1));
+it('keys before the first start are visible to a service that starts while they are open', async () => {
+  const file = join(dirname(await newFile()), 'data', 'petstore.db');
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  await keys.insert(aKey(1));
 
-    const service = await openService(file);
+  const service = await openService(file);
 
-    expect(await service.keys.list()).toStrictEqual([aKey(1)]);
-    expect(await service.pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-    await keys.insert(aKey(2));
-    expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
-  });
+  expect(await service.keys.list()).toStrictEqual([aKey(1)]);
+  expect(await service.pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+  await keys.insert(aKey(2));
+  expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
+});
 
-  it('leave nothing but the file, after a close that waits for what is being stored', async () => {
-    const file = await newFile();
-    const { keys, close } = await openSqliteKeys(file);
-    const inserting = keys.insert(aKey(1));
-    await close();
+it('keys before the first start leave nothing but the file, after a close that waits for what is being stored', async () => {
+  const file = await newFile();
+  const { keys, close } = await openSqliteKeys(file);
+  const inserting = keys.insert(aKey(1));
+  await close();
 
-    await inserting;
-    expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db']);
-  });
+  await inserting;
+  expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db']);
 });
 
 describe('keys beside a service', () => {
@@ -101,39 +99,37 @@ describe('keys beside a service', () => {
   });
 });
 
-describe('keys beside a service that is starting', () => {
-  /** What a service does before it creates the schema. */
-  async function started() {
-    const file = await newFile();
-    const db = otherConnection(file);
-    const lock = await takeServiceLock(file);
-    onTestFinished(() => lock[Symbol.dispose]());
-    makeDurable(db);
-    return { file, db, lock };
-  }
+/** What a service does before it creates the schema. */
+async function started() {
+  const file = await newFile();
+  const db = otherConnection(file);
+  const lock = await takeServiceLock(file);
+  onTestFinished(() => lock[Symbol.dispose]());
+  makeDurable(db);
+  return { file, db, lock };
+}
 
-  it('find the schema, whoever creates it', async () => {
-    const { file, db, lock } = await started();
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    await keys.insert(aKey(1));
-    createSchema(db);
+it('keys beside a service that is starting find the schema, whoever creates it', async () => {
+  const { file, db, lock } = await started();
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  await keys.insert(aKey(1));
+  createSchema(db);
 
-    const other = await closedAfterTest(openSqliteKeys(file));
-    expect(await other.keys.list()).toStrictEqual([aKey(1)]);
-    expect(lock.isOpen).toBe(true);
-  });
+  const other = await closedAfterTest(openSqliteKeys(file));
+  expect(await other.keys.list()).toStrictEqual([aKey(1)]);
+  expect(lock.isOpen).toBe(true);
+});
 
-  it('wait while it creates the schema', async () => {
-    const { file, db } = await started();
-    db.exec('BEGIN IMMEDIATE');
+it('keys beside a service that is starting wait while it creates the schema', async () => {
+  const { file, db } = await started();
+  db.exec('BEGIN IMMEDIATE');
 
-    const opening = closedAfterTest(openSqliteKeys(file));
-    for (let n = 0; n < 10; n++) await new Promise(setImmediate);
-    db.exec('ROLLBACK');
-    createSchema(db);
+  const opening = closedAfterTest(openSqliteKeys(file));
+  for (let n = 0; n < 10; n++) await new Promise(setImmediate);
+  db.exec('ROLLBACK');
+  createSchema(db);
 
-    expect(await (await opening).keys.list()).toStrictEqual([]);
-  });
+  expect(await (await opening).keys.list()).toStrictEqual([]);
 });
 
 it('an invalid date is refused, because a key without an expiry is valid forever', async () => {

@@ -79,34 +79,32 @@ it('a file with two hard links is refused under both names, and accepted after o
   for (const open of WAYS) await (await open(other)).close();
 });
 
-describe('a second service', () => {
-  it('is refused in this process within seconds, by every path', async () => {
-    const file = await newFile();
-    const link = `${file}-link`;
-    await symlink(file, link);
-    const directoryLink = `${dirname(file)}/here`;
-    await symlink('.', directoryLink);
-    const { pets } = await openService(file);
+it('a second service is refused in this process within seconds, by every path', async () => {
+  const file = await newFile();
+  const link = `${file}-link`;
+  await symlink(file, link);
+  const directoryLink = `${dirname(file)}/here`;
+  await symlink('.', directoryLink);
+  const { pets } = await openService(file);
 
-    const paths = [file, link, join(directoryLink, 'petstore.db')];
-    for (const line of await Promise.all(paths.map((path) => refusal(path)))) {
-      expect(line).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
-    }
-    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-  }, 20_000);
+  const paths = [file, link, join(directoryLink, 'petstore.db')];
+  for (const line of await Promise.all(paths.map((path) => refusal(path)))) {
+    expect(line).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
+  }
+  expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+}, 20_000);
 
-  it('is refused until the first one, in another process, is killed', async () => {
-    const file = await newFile();
-    const first = writer(file, 0);
-    await first.printed(/^open$/m);
+it('a second service is refused until the first one, in another process, is killed', async () => {
+  const file = await newFile();
+  const first = writer(file, 0);
+  await first.printed(/^open$/m);
 
-    expect(await refusal(file)).toMatch(/in use by another petstore service/);
-    await first.kill();
+  expect(await refusal(file)).toMatch(/in use by another petstore service/);
+  await first.kill();
 
-    expect(await readdir(dirname(file))).toContain('petstore.db.lock');
-    const { pets } = await openService(file);
-    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-  });
+  expect(await readdir(dirname(file))).toContain('petstore.db.lock');
+  const { pets } = await openService(file);
+  expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
 });
 
 const sql = (script: string) => async (file: string) => {
@@ -133,42 +131,40 @@ it.each<readonly [what: string, make: (file: string) => Promise<void>, refused: 
   expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
 });
 
-describe('a damaged file', () => {
-  it.each([-1, -4096, 100])(
-    'is refused when it is truncated to %i bytes (negative: by that many)',
-    async (bytes) => {
-      const file = await fileWith(PETS);
-      const { size } = await stat(file);
-      await truncate(file, bytes < 0 ? size + bytes : bytes);
+it.each([-1, -4096, 100])(
+  'a damaged file is refused when it is truncated to %i bytes (negative: by that many)',
+  async (bytes) => {
+    const file = await fileWith(PETS);
+    const { size } = await stat(file);
+    await truncate(file, bytes < 0 ? size + bytes : bytes);
 
-      for (const open of WAYS.filter((way) => way !== openSqliteForReading)) {
-        expect(await refusal(file, open)).toMatch(
-          /(?:truncated; restore a backup|is not a SQLite database.*)$/,
-        );
-      }
-    },
-  );
+    for (const open of WAYS.filter((way) => way !== openSqliteForReading)) {
+      expect(await refusal(file, open)).toMatch(
+        /(?:truncated; restore a backup|is not a SQLite database.*)$/,
+      );
+    }
+  },
+);
 
-  // SQLite treats a file of one byte as empty.
-  it.each([0, 1])(
-    'is refused when it has %i bytes and its WAL is not empty, and the WAL is kept',
-    async (bytes) => {
-      const original = await newFile();
-      const { pets } = await openService(original);
-      await pets.insert(rex);
-      const file = await crashImage(original);
-      const wal = await readFile(`${file}-wal`);
-      await truncate(file, bytes);
+// SQLite treats a file of one byte as empty.
+it.each([0, 1])(
+  'a damaged file is refused when it has %i bytes and its WAL is not empty, and the WAL is kept',
+  async (bytes) => {
+    const original = await newFile();
+    const { pets } = await openService(original);
+    await pets.insert(rex);
+    const file = await crashImage(original);
+    const wal = await readFile(`${file}-wal`);
+    await truncate(file, bytes);
 
-      for (const open of WAYS) {
-        expect(await refusal(file, open)).toBe(
-          `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`,
-        );
-      }
-      expect((await readFile(`${file}-wal`)).equals(wal)).toBe(true);
-    },
-  );
-});
+    for (const open of WAYS) {
+      expect(await refusal(file, open)).toBe(
+        `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`,
+      );
+    }
+    expect((await readFile(`${file}-wal`)).equals(wal)).toBe(true);
+  },
+);
 
 it.each([
   [3, 'a build that was never released made it: export it with that build, then import'],
@@ -252,29 +248,27 @@ it('reading creates no file, and is refused for an empty one', async () => {
   }
 });
 
-describe('after close', () => {
-  it('every method rejects with StorageUnavailable, and the earlier inserts are stored', async () => {
-    const file = await newFile();
-    const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentLog);
-    const inserting = [pets.insert(rex), pets.insert(rex)];
-    await close();
+it('after close every method rejects with StorageUnavailable, and the earlier inserts are stored', async () => {
+  const file = await newFile();
+  const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentLog);
+  const inserting = [pets.insert(rex), pets.insert(rex)];
+  await close();
 
-    expect((await Promise.all(inserting)).map(({ id }) => id)).toStrictEqual([1n, 2n]);
-    const calls = [
-      archive.read(0n, 1),
-      archive.write([anArchivedPet({ id: 9n })]),
-      archive.greatestId(),
-      archive.lastId(),
-      archive.reserve(9n),
-      archive.count(9n),
-      probe.check(),
-    ];
-    for (const outcome of [...(await callAll({ pets, keys })), ...(await Promise.allSettled(calls))]) {
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
-    }
-    expect(await close()).toBeUndefined();
-    expect(otherConnection(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
-  });
+  expect((await Promise.all(inserting)).map(({ id }) => id)).toStrictEqual([1n, 2n]);
+  const calls = [
+    archive.read(0n, 1),
+    archive.write([anArchivedPet({ id: 9n })]),
+    archive.greatestId(),
+    archive.lastId(),
+    archive.reserve(9n),
+    archive.count(9n),
+    probe.check(),
+  ];
+  for (const outcome of [...(await callAll({ pets, keys })), ...(await Promise.allSettled(calls))]) {
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
+  }
+  expect(await close()).toBeUndefined();
+  expect(otherConnection(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
 });
 
 type Way = (file: string) => Promise<{ close(): Promise<void> }>;

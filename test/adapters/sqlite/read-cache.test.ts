@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import type { Pet } from '../../../src/domain/pet.ts';
@@ -48,32 +48,30 @@ it('what another connection changes after it was read shows after 100 ms', async
   expect(await readAll(pets)).toStrictEqual({ one: tom, page: [tom, second], filtered: [tom, second] });
 });
 
-describe('what this connection writes', () => {
-  it('shows at once: an insert behind a page that is not full, with an id that was unknown', async () => {
-    const { pets } = await serviceWithPets();
-    for (let n = 0; n < 3; n++) {
-      expect(await pets.list({ limit: 4 })).toStrictEqual(PETS);
-      expect(await pets.findById(6n)).toBeUndefined();
-    }
+it('what this connection writes shows at once: an insert behind a page that is not full, with an id that was unknown', async () => {
+  const { pets } = await serviceWithPets();
+  for (let n = 0; n < 3; n++) {
+    expect(await pets.list({ limit: 4 })).toStrictEqual(PETS);
+    expect(await pets.findById(6n)).toBeUndefined();
+  }
 
-    const fourth = await pets.insert(anArchivedPet({ id: 0n, name: 'Tom' }));
+  const fourth = await pets.insert(anArchivedPet({ id: 0n, name: 'Tom' }));
 
-    expect(await pets.list({ limit: 4 })).toStrictEqual([...PETS, fourth]);
-    expect(await pets.findById(6n)).toStrictEqual(fourth);
-  });
+  expect(await pets.list({ limit: 4 })).toStrictEqual([...PETS, fourth]);
+  expect(await pets.findById(6n)).toStrictEqual(fourth);
+});
 
-  it('shows at once: an import between the pets of a full page', async () => {
-    const { pets, archive } = await serviceWithPets();
-    expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
+it('what this connection writes shows at once: an import between the pets of a full page', async () => {
+  const { pets, archive } = await serviceWithPets();
+  expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
 
-    const between = anArchivedPet({ id: 2n });
-    await archive.write([between]);
+  const between = anArchivedPet({ id: 2n });
+  await archive.write([between]);
 
-    expect(await readAll(pets)).toStrictEqual({
-      one: first,
-      page: [first, between],
-      filtered: [first, between],
-    });
+  expect(await readAll(pets)).toStrictEqual({
+    one: first,
+    page: [first, between],
+    filtered: [first, between],
   });
 });
 

@@ -1,6 +1,6 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createSchema, readVersion } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
@@ -44,32 +44,30 @@ it.each([
   expect(() => db.exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
 });
 
-describe('createSchema', () => {
-  it('creates what the first build with this version has created', async () => {
-    const first = await newFile();
-    await copyFile(join(import.meta.dirname, 'schema-versions/4.db'), first);
-    const { db } = await newDatabase();
+it('createSchema makes what the first build with this version has created', async () => {
+  const first = await newFile();
+  await copyFile(join(import.meta.dirname, 'schema-versions/4.db'), first);
+  const { db } = await newDatabase();
 
-    const [expected, created] = [otherConnection(first), db].map((one) =>
-      one.prepare('SELECT * FROM sqlite_schema').all(),
-    );
-    expect(created).toStrictEqual(expected);
-  });
+  const [expected, created] = [otherConnection(first), db].map((one) =>
+    one.prepare('SELECT * FROM sqlite_schema').all(),
+  );
+  expect(created).toStrictEqual(expected);
+});
 
-  it('creates everything or nothing', async () => {
-    const file = await newFile();
-    await writeFile(file, '');
-    const db = otherConnection(file);
-    // The file looks like an empty one of ours, but a later statement must fail.
-    db.exec(
-      'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
-    );
+it('createSchema makes everything or nothing', async () => {
+  const file = await newFile();
+  await writeFile(file, '');
+  const db = otherConnection(file);
+  // The file looks like an empty one of ours, but a later statement must fail.
+  db.exec(
+    'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
+  );
 
-    expect(() => createSchema(db)).toThrow('pets_by_status already exists');
-    expect(db.isTransaction).toBe(false);
-    expect(readVersion(db)).toBe(0);
-    expect(() => count(db)).toThrow('no such table');
-  });
+  expect(() => createSchema(db)).toThrow('pets_by_status already exists');
+  expect(db.isTransaction).toBe(false);
+  expect(readVersion(db)).toBe(0);
+  expect(() => count(db)).toThrow('no such table');
 });
 
 async function opened() {
