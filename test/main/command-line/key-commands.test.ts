@@ -209,6 +209,7 @@ describe('petstore keys', () => {
           'petstore: the storage is away\n',
       );
       expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
+      expect(linesOf(command)).toHaveLength(method === 'insert' ? 0 : 1);
     });
   });
 });

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { aKey, at } from '../../support/api-keys.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
-import { ask } from '../../support/client.ts';
+import { ask, connect } from '../../support/client.ts';
 import { Command, FAILED } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
 import { SlowStorages } from '../../support/slow-storages.ts';
@@ -98,17 +98,21 @@ it('a service stops although its storage does not answer to the last use of a ke
   expect(stopped).toBe(0);
 });
 
-it('a service answers after its changes, and has recorded the last use of a key when it has stopped', async () => {
+it('a service answers after its changes, and has recorded a use of a key during its drain when it has stopped', async () => {
   const storages = await filled();
   const { printed } = await play(storages, ['keys', 'create', '--label', 'till', '--json']);
   const { id, key } = JSON.parse(printed) as { id: string; key: string };
-  const env = { DATABASE_URL: 'slow:one', API_KEYS: '' };
-  const { url, stop } = await startService(env, {}, [storages.kind]);
-  expect(await ask(`${url}/v1/pets`, { key, body: '{"name":"Rex","categoryId":7}' })).toMatchObject({
-    status: 201,
-  });
+  const { url, stop } = await startService({ DATABASE_URL: 'slow:one' }, {}, [storages.kind]);
+  expect((await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' })).status).toBe(201);
   storages.expectNoChange('answer');
-  await stop();
+  // The service has the beginning of the second request when it answers the first one.
+  const client = await connect(url);
+  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/pets HTTP/1.1\r\n');
+  await client.answer();
+  const stopped = stop();
+  await client.send(`Host: a\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  expect(await client.answer()).toMatchObject({ status: 200 });
+  await stopped;
   storages.expectNoChange('end');
   expect(storages.faults).toStrictEqual([]);
   expect(await (await storages.store('slow:one')).keys.findById(id)).toMatchObject({

@@ -54,6 +54,8 @@ describe('the metrics of a service', () => {
     });
     expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
     expect(series.get('http_requests_in_flight')).toBe(0);
+    // None came yet.
+    expect(series.get('http_responses_total{status="302"}')).toBe(0);
     expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
   });
 
@@ -99,10 +101,11 @@ describe('the port of the metrics', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('answers bytes that are not HTTP, and counts none of its own requests', async () => {
+  it('answers bytes that are not HTTP, and neither counts nor logs its own requests and connections', async () => {
     const { url, metricsUrl = '', log } = await startService(ON);
     const connection = await connect(metricsUrl);
-    await connection.send('nonsense\r\n\r\n');
+    // It begins like TLS.
+    await connection.send('\x16nonsense\r\n\r\n');
     expect((await connection.answer()).status).toBe(400);
     const other = await connect(url);
     await other.send('nonsense\r\n\r\n');
@@ -113,7 +116,7 @@ describe('the port of the metrics', () => {
       http_unparsed_requests_total: 1,
       'http_responses_total{status="400"}': 1,
     });
-    expect(log.filter(({ msg }) => msg === 'request')).toHaveLength(1);
+    expect(log.map(({ msg }) => msg)).toStrictEqual(['request']);
   });
 
   it('leaves the API its file descriptors, however many connect', async () => {

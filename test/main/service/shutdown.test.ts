@@ -81,6 +81,7 @@ describe('while it drains', () => {
 it.each([
   ['an unhandled rejection', "Promise.reject(new TypeError('boom'))", {}],
   ['an exception that nobody catches, with traces on,', "throw new TypeError('boom')", TRACES],
+  ['a bug in a drain', "process.emit('SIGTERM'); throw new TypeError('boom')", { SHUTDOWN_TIMEOUT: '10s' }],
 ])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug, env) => {
   const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
   const { complete } = await stalledCreate(await service.url());
@@ -94,4 +95,13 @@ it.each([
   expect(await complete()).toStrictEqual(CREATED);
   expect(await service.ended).toStrictEqual(FAILED);
   expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+});
+
+it('a storage that cannot be closed is logged, and ends the service with 1', async () => {
+  const fails = "AsyncDisposableStack.prototype.disposeAsync = () => Promise.reject(new TypeError('boom'))";
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(fails) });
+  await service.url();
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual(FAILED);
+  expect(service.log.at(-1)).toMatchObject({ level: 60, err: { message: 'boom' } });
 });

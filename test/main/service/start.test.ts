@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { requireHost } from '../../../src/main/service/address.ts';
-import { ask, silentServer } from '../../support/client.ts';
+import { ask, connect, silentServer } from '../../support/client.ts';
 import { succeeds } from '../../support/command.ts';
 import { HAS_IPV6, NO_IPV6 } from '../../support/ipv6.ts';
 import { openFilesIn } from '../../support/open-files.ts';
@@ -26,32 +26,45 @@ describe('a service', () => {
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
   });
 
+  const sockets = async () => (await openFilesIn('socket:')).length;
+
   it('closes the socket with which it tries HOST', async () => {
-    const sockets = async () => (await openFilesIn('socket:')).length;
     const before = await sockets();
     await requireHost('127.0.0.1');
     await expect.poll(sockets).toBeLessThanOrEqual(before);
   });
 
-  it('stops only once, even when stop is called twice', async () => {
-    const { stop } = await startService();
+  it('stops only once, even when stop is called twice, and has closed its sockets then', async () => {
+    const before = await sockets();
+    const { metricsUrl = '', stop } = await startService({ METRICS_PORT: '0' });
+    await connect(metricsUrl);
     const stopping = stop();
     expect(stop()).toBe(stopping);
     expect(await stopping).toBe(0);
-    expect(await stop()).toBe(0);
+    // The client has not closed its end.
+    expect(await sockets()).toBeLessThanOrEqual(before + 1);
+  });
+
+  it('says at every log level that it made a key', async () => {
+    const { log } = await startService({ API_KEYS: '', LOG_LEVEL: 'fatal' });
+    expect(log).toMatchObject([{ level: 30, audit: 'key.made', keyLabel: 'start' }]);
   });
 });
 
 // test/main/command-line/slow-storages.test.ts has the record when it stops.
-it('a service with its keys in the storage records the last use of a key after the request', async () => {
-  const env = { API_KEYS: '', DATABASE_URL: `sqlite:${await newFile()}` };
+it('a service with its keys in the storage records the last use of a key after the request, and tries again', async () => {
+  const file = await newFile();
+  const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
   const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
   const now = () => new Date('2026-12-24T12:00:00Z');
-  const { url } = await startService(env, { now, recordUsesEveryMs: 10 });
+  const { url, logged } = await startService(env, { now, recordUsesEveryMs: 10 });
+  await rename(file, `${file}-moved`);
   expect((await ask(`${url}/v1/pets`, { key: key.trim() })).status).toBe(200);
+  await logged(/^the use of keys was not recorded$/);
+  await rename(`${file}-moved`, file);
   const used = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
   await expect.poll(used).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
-});
+}, 20_000);
 
 describe('a service with its pets in a SQLite file', () => {
   it('closes it when it cannot listen', async () => {

@@ -41,7 +41,7 @@ function versions(first: number, last: number): readonly number[] {
 
 /** Checks that a service on a storage of an earlier version has everything that was stored there. */
 async function expectEverythingKept(DATABASE_URL: string): Promise<void> {
-  const service = await startService({ DATABASE_URL, API_KEYS: `shop=${KEY}` });
+  const service = await startService({ DATABASE_URL, API_KEYS: `shop=${KEY}`, RATE_LIMIT: '99/1h' });
   const url = `${service.url}/v1/pets`;
   expect((await ask(url, { key: KEY })).body).toBe(`[${PETS.join()}]`);
 
@@ -113,5 +113,7 @@ it.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
     const database = db.databaseName;
     expect(JSON.parse(stdout)).toStrictEqual({ database, from: version, to: MONGODB_VERSION });
     await expectEverythingKept(url);
+    // Services on one database count the requests of a key together.
+    expect(await db.collection('rate_limits').countDocuments()).toBe(1);
   },
 );
