@@ -53,15 +53,18 @@ describe('the key made at start', () => {
   });
 });
 
-describe('a signal before the commands are loaded', () => {
-  const early = (signal: string) =>
-    preload(`
-      import { registerHooks } from 'node:module';
-      registerHooks({ load(url, context, next) {
-        if (url.endsWith('/command-line/run.ts')) process.emit('${signal}');
-        return next(url, context);
-      } });`);
+/** For NODE_OPTIONS: a signal before the commands are loaded. */
+const early = (signal: string) =>
+  preload(`
+    import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) {
+      if (url.endsWith('/command-line/run.ts')) process.emit('${signal}');
+      return next(url, context);
+    } });`);
 
+const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
+
+describe('a signal before the commands are loaded', () => {
   it('ends the start', async () => {
     const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early('SIGTERM') });
     expect(await service.ended).toStrictEqual(DONE);
@@ -70,8 +73,7 @@ describe('a signal before the commands are loaded', () => {
   }, 20_000);
 
   it('reads the certificate again after the start: SIGHUP with TLS', async () => {
-    const { cert: TLS_CERT, key: TLS_KEY } = PEM_FILES;
-    const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY, NODE_OPTIONS: early('SIGHUP') });
+    const service = runService({ API_KEYS: KEY, ...TLS, NODE_OPTIONS: early('SIGHUP') });
     await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
     await stop(service);
   });
@@ -89,8 +91,8 @@ describe('a start that fails', () => {
   // 192.0.2.1 is nobody's: RFC 5737. A label of 64 letters is refused without asking a server.
   it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
     [
-      'a port in use, after it made a key,',
-      async () => ({ PORT: (await silentServer()).port }),
+      'a port in use, after it made a key and got a SIGHUP,',
+      async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: early('SIGHUP') }),
       /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
     ],
     [

@@ -36,17 +36,22 @@ describe('a signal', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('ends a start that is waiting for the storage, during which the metrics can be read', async () => {
+  it.each([
+    ['SIGHUP', DONE, []],
+    // A bug.
+    ['SIGUSR2', FAILED, ['stopping because of a bug']],
+  ] as const)('ends a start that awaits the storage and serves metrics: %s', async (signal, end, told) => {
     const { port, asked } = await silentServer();
     const METRICS_PORT = `${await freePort()}`;
-    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, METRICS_PORT });
+    const env = { METRICS_PORT, NODE_OPTIONS: onSigusr2("throw new TypeError('boom')") };
+    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...env });
 
     await asked;
     await scrape(`http://127.0.0.1:${METRICS_PORT}/metrics`);
-    service.signal('SIGHUP');
+    service.signal(signal);
 
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.map(({ msg }) => msg)).toStrictEqual(['shutting down']);
+    expect(await service.ended).toStrictEqual(end);
+    expect(service.log.map(({ msg }) => msg)).toStrictEqual([...told, 'shutting down']);
     expect(service.stderr).toBe('');
   });
 });

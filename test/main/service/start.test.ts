@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { freePort } from '../../../proof/failure/free-port.ts';
 import { requireHost } from '../../../src/main/service/address.ts';
 import { ask, connect, silentServer } from '../../support/client.ts';
 import { succeeds } from '../../support/command.ts';
@@ -67,12 +68,12 @@ it('a service with its keys in the storage records the last use of a key after t
 }, 20_000);
 
 describe('a service with its pets in a SQLite file', () => {
-  it('closes it when it cannot listen', async () => {
-    const DATABASE_URL = `sqlite:${await newFile()}`;
+  it('closes it, and the port of its metrics, when it cannot listen', async () => {
+    const env = { DATABASE_URL: `sqlite:${await newFile()}`, METRICS_PORT: `${await freePort()}` };
     const { port: PORT } = await silentServer();
-    await expect(startService({ DATABASE_URL, PORT })).rejects.toThrow(`PORT is ${PORT}, `);
-    // The file would be in use.
-    expect((await ask(`${(await startService({ DATABASE_URL })).url}/readyz`)).status).toBe(200);
+    await expect(startService({ ...env, PORT })).rejects.toThrow(/^PORT is /);
+    // One of them would be in use.
+    expect((await ask(`${(await startService(env)).url}/readyz`)).status).toBe(200);
   });
 
   it('logs a warning and answers 503 when the file is moved away, and recovers when it is back', async () => {

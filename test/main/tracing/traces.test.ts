@@ -43,8 +43,8 @@ function linesOf({ service }: Traced): Record<string, unknown>[] {
   return service.log.filter(({ msg }) => msg === 'request' || msg === 'audit' || msg === 'failure');
 }
 
-it('a request is a span, with its use case and its call to the storage below it', async () => {
-  const run = await traced();
+it('a request that is counted is a span, with its use case and its call to the storage below it', async () => {
+  const run = await traced({ METRICS_PORT: '0' });
   const { receiver, url } = run;
   const answer = await ask(`${url}/v1/pets?`, {
     body: '{"name":"Rex","categoryId":7}',
