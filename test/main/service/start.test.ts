@@ -65,7 +65,7 @@ it('a service with its keys in the storage records the last use of a key after t
   await rename(`${file}-moved`, file);
   const used = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
   await expect.poll(used).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
-}, 20_000);
+}, 30_000);
 
 describe('a service with its pets in a SQLite file', () => {
   it('closes it, and the port of its metrics, when it cannot listen', async () => {
