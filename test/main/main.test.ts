@@ -30,14 +30,15 @@ describe('the key made at start', () => {
     expect(service.stdout).not.toContain(key);
   });
 
-  it('is not made where it would get into the journal of systemd', async () => {
+  it('is not made where it would get into the journal of systemd, which has all warnings', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
-    const service = runInJournal({ DATABASE_URL });
+    const service = runInJournal({ DATABASE_URL, LOG_LEVL: 'trace', OTEL_TRACES_EXPORTER: 'none at all' });
     const url = await service.url();
-    expect(service.log[0]).toMatchObject({
-      level: 40,
-      msg: 'there is no API key yet; run: bin/petstore keys create --label NAME',
-    });
+    expect(service.log.slice(0, 3)).toMatchObject([
+      { level: 40, msg: expect.stringContaining('OTEL_TRACES_EXPORTER') },
+      { level: 40, msg: expect.stringContaining('LOG_LEVL') },
+      { level: 40, msg: 'there is no API key yet; run: bin/petstore keys create --label NAME' },
+    ]);
     const create = await succeeds(['keys', 'create', '--label', 'first'], { DATABASE_URL });
     expect((await ask(`${url}/v1/pets`, { key: create.stdout.trim() })).status).toBe(200);
     await stop(service);
@@ -71,6 +72,11 @@ describe('a signal before the commands are loaded', () => {
     expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', 'SIGTERM']);
     expect(service.stderr).toBe('');
   }, 20_000);
+
+  it('ends a command: SIGHUP', async () => {
+    const command = runService({ NODE_OPTIONS: early('SIGHUP') }, ['check', '--from', 'sqlite:none']);
+    expect(await command.ended).toStrictEqual({ code: 129, signal: null });
+  });
 
   it('reads the certificate again after the start: SIGHUP with TLS', async () => {
     const service = runService({ API_KEYS: KEY, ...TLS, NODE_OPTIONS: early('SIGHUP') });
