@@ -6,7 +6,8 @@ import { post } from './raw-requests.ts';
 
 const WHO = { keyId: 'an-id', keyLabel: 'a label' };
 
-const tokens = keyWith({ id: WHO.keyId, label: WHO.keyLabel });
+// A rotation made the key.
+const tokens = keyWith({ id: WHO.keyId, label: WHO.keyLabel, originId: 'another-id' });
 
 const ID = (requestId: string) => ({ 'x-request-id': requestId });
 

@@ -84,7 +84,8 @@ describe('a limit', () => {
         return { allowed: false, remaining: 0, resetSeconds: 5 };
       },
     };
-    await using api = await startedApi({ tokens: tomAndAnn({ id: 'the-id-of-ann', rateLimit }), limiter });
+    const tokens = tomAndAnn({ id: 'the-id-of-ann', originId: 'the-id-before', rateLimit });
+    await using api = await startedApi({ tokens, limiter });
     const { status, headers } = await api.get('/v1/pets', AS_ANN);
     expect([status, headers['ratelimit'], headers['retry-after']]).toStrictEqual([429, '"key";r=0;t=5', '5']);
     expect(taken).toStrictEqual([['the-id-of-ann', rateLimit]]);

@@ -20,7 +20,7 @@ test.each([
   ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
   ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
 ])('a request has one record, after its answer: %s: %i', async (method, status, path, headers, expected) => {
-  const tokens = keyWith({ id: KNOWN.keyId, label: KNOWN.keyLabel });
+  const tokens = keyWith({ id: KNOWN.keyId, label: KNOWN.keyLabel, originId: 'another-id' });
   await using api = await startApi({ tokens });
   const body = method === 'POST' ? { body: petBody() } : {};
   await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
