@@ -19,13 +19,15 @@ const AWAY = new StorageUnavailable('away');
 
 const COUNT = 'petstore_storage_operation_duration_seconds_count';
 
-it('the series of a process have its build and each check of its storage, that of the scrape included', async () => {
+it('the series of a process have its build and each check of its storage, whose close settles as before', async () => {
   const metrics = createMetrics(API, BUILD);
-  await metrics.storage(await aStorage()).probe.check();
+  const storage = metrics.storage(await aStorage({ close: () => Promise.reject(AWAY) }));
+  await storage.probe.check();
   const series = seriesOf(await metrics.text());
   expect(series.get('petstore_build_info{version="1.2.3",commit="0123456789ab"}')).toBe(1);
   expect(series.get('petstore_storage_ready')).toBe(1);
   expect(seriesOf(await metrics.text()).get(`${COUNT}{operation="check"}`)).toBeGreaterThanOrEqual(2);
+  await expect(storage.close()).rejects.toBe(AWAY);
 });
 
 // Pets are measured in the same way: main/service/metrics.test.ts has their names.
@@ -84,7 +86,8 @@ it.each<[string, StorageProbe['check'], number]>([
 });
 
 it('a measured probe says how many ids were left at the latest check', async () => {
-  const { probe, registry } = await scrape(async () => ({ lastId: MAX_PET_ID - 7n }));
+  const states = [9n, 7n].map((left) => ({ lastId: MAX_PET_ID - left }));
+  const { probe, registry } = await scrape(async () => states.shift() ?? Promise.reject(AWAY));
   expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
   expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
 });

@@ -106,13 +106,12 @@ it.each([
   expect(exporter.getFinishedSpans()).toStrictEqual([]);
 });
 
-it('a traced storage has no limiter if the storage has none, and closes the storage', async () => {
-  let closed = 0;
+it('a traced storage has no limiter if the storage has none, and closes as the storage does', async () => {
+  const error = new Error('not closed');
   const { limiter: _, ...others } = await aStorage();
-  const storage = traceStorage({ ...others, close: async () => void closed++ }, tracer, 'sqlite');
+  const storage = traceStorage({ ...others, close: () => Promise.reject(error) }, tracer, 'sqlite');
   expect(storage).not.toHaveProperty('limiter');
-  await storage.close();
-  expect(closed).toBe(1);
+  await expect(storage.close()).rejects.toBe(error);
 });
 
 const UNSET = { status: { code: 0 }, errorType: undefined };
