@@ -67,10 +67,10 @@ it('a file of pets may be empty', async () => {
   expect(await pets.survey(ignore)).toStrictEqual({ count: 0, greatestId: 0n, lastId: 0n });
 });
 
-it('a file of pets reports how many pets it has checked', async () => {
+it('a file of pets reports how many pets it has checked, and is checked only once', async () => {
   const { pets } = await file(petLines(archivedPets(3)));
   const progress: unknown[] = [];
-  await pets.survey((step) => void progress.push(step));
+  for (let n = 0; n < 2; n++) await pets.survey((step) => void progress.push(step));
   expect(progress).toStrictEqual([{ doing: 'checking', done: 3, total: undefined }]);
 });
 
@@ -83,12 +83,15 @@ it('a file of pets may be standard input, which is kept until it is closed', asy
   await pets[Symbol.asyncDispose]();
 });
 
-it('a file of pets does not stay open when standard input fails', async ({ skip }) => {
+it('standard input is kept without a name from the beginning, and not after a failure', async ({ skip }) => {
   if (process.platform !== 'linux') skip('only Linux has /proc');
   const before = await openFilesIn(tmpdir());
   const failure = new Error('no more input');
   const input = (async function* () {
     yield Buffer.from('{');
+    // A program that is killed now leaves no file.
+    const kept = (await openFilesIn(tmpdir())).filter((path) => !before.includes(path));
+    expect(kept).toStrictEqual([expect.stringMatching(/ \(deleted\)$/)]);
     throw failure;
   })();
   await expect(PetFile.keep(input)).rejects.toBe(failure);
