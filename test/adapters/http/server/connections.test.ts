@@ -47,7 +47,7 @@ describe('memory', () => {
   test('beyond the limit costs those that hold the most their connections', async () => {
     const { advance } = fakeClock('setTimeout', 'clearTimeout');
     const { connect, log } = await start({ maxHeldBytes: 10_000 });
-    const lengths = [1_000, 2_500, 2_000, 3_000, 1_500];
+    const lengths = [1_800, 2_300, 1_700, 2_400, 1_800];
     const clients = lengths.map(() => connect());
     const open = () => clients.map(({ server }) => !server.destroyed);
     for (const [index, length] of lengths.entries()) {
@@ -57,12 +57,12 @@ describe('memory', () => {
     // Exactly the limit.
     expect(open()).toStrictEqual([true, true, true, true, true]);
     const another = connect();
-    await another.send(post('Content-Length: 500\r\n'));
+    await another.send(post('Content-Length: 2200\r\n'));
     advance(49);
     expect(open()).toStrictEqual([true, true, true, true, true]);
     advance(1);
-    // Three quarters of the limit are left.
-    expect(open()).toStrictEqual([true, true, true, false, true]);
+    // Exactly three quarters of the limit are left.
+    expect(open()).toStrictEqual([true, false, true, false, true]);
     expect(log.troubles).toStrictEqual([{ kind: 'cut-off' }]);
     expect(another.server.destroyed).toBe(false);
   });
