@@ -2,14 +2,19 @@ import { expect, test } from 'vitest';
 import { errorAnswer } from '../../../../src/adapters/http/contract/errors.ts';
 import { routeNotFound } from '../../../../src/adapters/http/contract/refusals.ts';
 import { InvalidPageSize } from '../../../../src/application/pets/errors.ts';
+import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import { InvalidPet } from '../../../../src/domain/pet.ts';
 
-// The schemas refuse such values before a use case sees them. If they did not, it would be no 500.
+const REFUSED = 'the storage refuses the record; it has been logged under this request id';
+
 test.each([
-  [new InvalidPet(['name must not be empty']), 'name must not be empty'],
-  [new InvalidPageSize(), 'limit must be an integer from 1 to 100'],
-])('%s of the application is 400', (error, message) => {
-  expect(errorAnswer(error)).toStrictEqual({ code: 'INVALID_ARGUMENT', message, status: 400, headers: {} });
+  // The schemas refuse such values before a use case sees them. If they did not, it would be no 500.
+  [new InvalidPet(['name must not be empty']), 'INVALID_ARGUMENT', 'name must not be empty'],
+  [new InvalidPageSize(), 'INVALID_ARGUMENT', 'limit must be an integer from 1 to 100'],
+  // What it says is for operators.
+  [new StorageSetupError('an index of pets is unique'), 'UNAVAILABLE', REFUSED],
+])('%s of the application is no bug: %s', (error, code, message) => {
+  expect(errorAnswer(error)).toMatchObject({ code, message });
 });
 
 test('a bug has its stack in the log, also after a refusal, which has none', () => {
