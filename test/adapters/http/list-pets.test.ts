@@ -31,7 +31,7 @@ test.each<readonly [string, string]>([
   ),
   ...['', 'Sold', 'available,sold', 'toString'].map((value) => [`status=${value}`, STATUS] as const),
   ['limit', LIMIT],
-  ['limit=5&limit=5', 'limit must be given only once'],
+  ['limit=&limit=5', 'limit must be given only once'],
   ['status=sold&status=sold&status=sold', 'status must be given only once'],
   ...['offset', '__proto__', 'constructor', 'Limit', 'limit[]', '?limit'].map(
     (name) => [`${name}=5`, `${name} is not a parameter of this operation`] as const,

@@ -13,7 +13,7 @@ test.each([
   ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
   ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
   ['POST', 400, '/v1/pets?x', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
-  ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
+  ['HEAD', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
   ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...UNKNOWN }],
   ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KNOWN }],
   ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KNOWN }],

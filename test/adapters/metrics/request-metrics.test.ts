@@ -100,7 +100,7 @@ it('the calls of a deprecated operation are counted by the id of the key, whatev
   const { answer, series } = measured();
   answer({});
   answer({ route: '/v1/pets/:petId' });
-  answer({ route: '/v1/pets/:petId', status: 404 });
+  answer({ method: 'HEAD', route: '/v1/pets/:petId', status: 404 });
   answer({ route: '/v1/pets/:petId', keyId: 'ann' });
   answer({ route: '/v1/pets/:petId', keyId: undefined });
   const counts = {
