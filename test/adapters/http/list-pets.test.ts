@@ -36,7 +36,7 @@ test.each<readonly [string, string]>([
   ...['offset', '__proto__', 'constructor', 'Limit', 'limit[]', '?limit'].map(
     (name) => [`${name}=5`, `${name} is not a parameter of this operation`] as const,
   ),
-  ['limit=0&status=Sold', `${LIMIT}; ${STATUS}`],
+  ['limit=0&status=Sold&cursor=&cursor=', `${LIMIT}; ${STATUS}; cursor must be given only once`],
   [
     'offset=5&limit=0&page=2',
     `${LIMIT}; offset is not a parameter of this operation; page is not a parameter of this operation`,

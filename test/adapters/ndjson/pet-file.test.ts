@@ -119,7 +119,7 @@ it('a file of pets may be written by hand', async () => {
 it('a file from another system may begin with a byte order mark, which is no part of the first pet', async () => {
   const [first, second] = [anArchivedPet({ id: 1n, name: '\ufeffRex' }), anArchivedPet({ id: 2n })];
   expect(await read(`\ufeff${petLines([first, second])}`)).toStrictEqual([first, second]);
-  await expect(read(`\ufeff\ufeff${petLines([first])}`)).rejects.toThrow(':1: is not JSON');
+  await expect(read(`${petLines([first])}\ufeff${petLines([second])}`)).rejects.toThrow(':2: is not JSON');
 });
 
 describe.each([
