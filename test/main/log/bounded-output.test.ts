@@ -20,18 +20,20 @@ function opened(path: string, flags: string): number {
 }
 
 /** An output without a reader so far, and its reports of dropped lines. */
-async function unread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[] }> {
+async function unread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[]; read: number[] }> {
   const fifo = await Fifo.make();
   const fd = fifo.open();
   onTestFinished(() => closeSync(fd));
   const reports: number[] = [];
+  const read: number[] = [];
   const output = new BoundedOutput(fd, {
     onRoom: (lines) => {
       reports.push(lines);
+      read.push(fifo.text.length);
       output.write('{"report":true}\n');
     },
   });
-  return { fifo, output, reports };
+  return { fifo, output, reports, read };
 }
 
 /** Writes the lines, with iterations of the event loop in between. */
@@ -73,7 +75,7 @@ describe('an output with a reader', { timeout: 30_000 }, () => {
 
 describe('an output without a reader', { timeout: 30_000 }, () => {
   it('drops lines beyond a limit, and reports how many when half of the room is free', async () => {
-    const { fifo, output, reports } = await unread();
+    const { fifo, output, reports, read } = await unread();
     const lines = many(8_000, request);
     await writeAll(output, lines);
     // Less than half of what waits.
@@ -81,6 +83,7 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     expect(reports).toStrictEqual([]);
 
     await fifo.read(/"report":true\}\n/);
+    expect(read[0]).toBeLessThan(0.8 * MAX_BYTES);
     output.write('last\n');
     await fifo.read(/last\n/);
 
@@ -111,6 +114,7 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     // The half second does not pass, however slow the machine is.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     output.end();
+    expect(reports).toHaveLength(1);
     clock.mockRestore();
     const text = await vi.waitUntil(async () => {
       const read = await readFile(copy, 'utf8');

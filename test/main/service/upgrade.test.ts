@@ -117,3 +117,10 @@ it.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
     expect(await db.collection('rate_limits').countDocuments()).toBe(1);
   },
 );
+
+it.skipIf(mongo === undefined)(`AUTO_MIGRATE lets a service migrate a database${leftOut}`, async () => {
+  const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
+  await expect(startService({ DATABASE_URL })).rejects.toThrow('petstore migrate');
+  const { url } = await startService({ DATABASE_URL, AUTO_MIGRATE: 'true' });
+  expect((await ask(`${url}/readyz`)).status).toBe(200);
+});
