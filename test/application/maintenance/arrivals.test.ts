@@ -4,6 +4,8 @@ import { ArchiveSource } from '../../../src/application/maintenance/archive-sour
 import { CheckStorage } from '../../../src/application/maintenance/check-storage.ts';
 import { CopyPets } from '../../../src/application/maintenance/copy-pets.ts';
 import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
+import type { Finding } from '../../../src/application/ports/storage-health.ts';
 import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, archiveWith, sha256, storeWith } from '../../support/archived-pets.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -29,6 +31,15 @@ async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
   });
 }
 
+async function findingsIn(archive: PetArchive): Promise<readonly Finding[]> {
+  const checked = { archive, keys: { list: async () => [] }, inspector: { async *findings() {} } };
+  return Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(ignore));
+}
+
+function copy(source: PetArchive, target: PetArchive) {
+  return new CopyPets(new ArchiveSource(source), target).execute(ignore);
+}
+
 /** Before each call of a run, and once after the last. */
 const MOMENTS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
 
@@ -39,14 +50,7 @@ it.each(MOMENTS)('no run stumbles over the pet %i that arrives before its read %
   const batches = await Array.fromAsync(new ExportPets(await arriving(pet, before)).execute(ignore));
   expect(batches.flat().filter(isOld)).toStrictEqual(PETS);
 
-  const checked = {
-    archive: await arriving(pet, before),
-    keys: { list: async () => [] },
-    inspector: { async *findings() {} },
-  };
-  expect(await Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(ignore))).toStrictEqual(
-    [],
-  );
+  expect(await findingsIn(await arriving(pet, before))).toStrictEqual([]);
 
   const store = new InMemoryPetRepository();
   const target = archiveWith(store, {
@@ -57,12 +61,23 @@ it.each(MOMENTS)('no run stumbles over the pet %i that arrives before its read %
     },
   });
   const source = await arriving(pet, before);
-  await new CopyPets(new ArchiveSource(source), target).execute(ignore);
+  await copy(source, target);
   const copied = await target.read(0n, 3_000);
   expect(copied.filter(isOld)).toStrictEqual(PETS);
-  const again = () => new CopyPets(new ArchiveSource(source), target).execute(ignore);
-  expect(await again()).toMatchObject({ alreadyThere: copied.length });
+  expect(await copy(source, target)).toMatchObject({ alreadyThere: copied.length });
   // A further copy brings the rest.
-  await again();
+  await copy(source, target);
   expect(await store.read(0n, 3_000)).toStrictEqual(await source.read(0n, 3_000));
+});
+
+it('every run meets a damaged pet whose id is 0', async () => {
+  const damaged = new DamagedPet(0n, 'it is torn');
+  const sound = await storeWith(PETS);
+  const torn = archiveWith(sound, {
+    read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
+  });
+  await expect(Array.fromAsync(new ExportPets(torn).execute(ignore))).rejects.toBe(damaged);
+  await expect(copy(torn, new InMemoryPetRepository())).rejects.toBe(damaged);
+  await expect(copy(sound, torn)).rejects.toBe(damaged);
+  expect(await findingsIn(torn)).toStrictEqual([{ about: 'pet 0', problem: 'it is torn' }]);
 });

@@ -71,12 +71,17 @@ it.each([0, 2, 4])('CopyKeys changes nothing when another key has the id of the 
   expect(await target.list()).toStrictEqual([another]);
 });
 
-it('CopyKeys checks for such a key without writing', async () => {
+it('CopyKeys checks for such a key without writing, and checks again when it copies', async () => {
   const another = { ...aKey(9), id: aKey(2).id };
   const target = await keysWith(another);
 
   await expect(new CopyKeys(await keysWith(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
-  await new CopyKeys(await keysWith(aKey(1)), target).check();
+  const source = await keysWith(aKey(1));
+  const copyKeys = new CopyKeys(source, target);
+  await copyKeys.check();
 
   expect(await target.list()).toStrictEqual([another]);
+  await source.revoke(aKey(1).id, JUNE!);
+  await copyKeys.execute();
+  expect(await target.list()).toStrictEqual([aKey(1, { revokedAt: JUNE! }), another]);
 });

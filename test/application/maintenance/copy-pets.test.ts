@@ -3,7 +3,6 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { CountsDiffer, PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { ArchiveSource } from '../../../src/application/maintenance/archive-source.ts';
 import { CopyPets } from '../../../src/application/maintenance/copy-pets.ts';
-import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { ArchivedPet, PetArchive, Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import {
@@ -57,16 +56,6 @@ it('CopyPets copies an empty source and still reserves its assigned ids', async 
   const target = new InMemoryPetRepository();
   expect(await copy(source, target)).toStrictEqual(result(0));
   expect(await target.lastId()).toBe(7n);
-});
-
-it.each(['source', 'target'])('CopyPets refuses a damaged pet whose id is 0 in the %s', async (side) => {
-  const sound = await storeWith(SOME);
-  const damaged = new DamagedPet(0n, 'it is torn');
-  const torn = archiveWith(sound, {
-    read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
-  });
-  const copying = side === 'source' ? copy(torn, new InMemoryPetRepository()) : copy(sound, torn);
-  await expect(copying).rejects.toBe(damaged);
 });
 
 it('CopyPets writes nothing when the ids of the source leave too few for new pets', async () => {

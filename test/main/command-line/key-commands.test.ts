@@ -5,6 +5,7 @@ import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Io } from '../../../src/main/program/process.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, fails, refused, succeeds } from '../../support/command.ts';
@@ -188,7 +189,11 @@ describe('petstore keys', () => {
       expect(await readdir(directory)).toStrictEqual(before);
     });
 
-    it.each(['insert', 'revoke'])('keep a file whose key may be stored: no %s', async (method) => {
+    it.each([
+      ['insert', CREATE],
+      ['revoke', CREATE],
+      ['expire', ['rotate', aKey(1).id]],
+    ])('keep a file whose key may be stored: no %s', async (method, args) => {
       const directory = await testDirectory();
       const file = join(directory, 'key');
       const away: StorageKind = {
@@ -197,17 +202,20 @@ describe('petstore keys', () => {
         async open(url, how) {
           const opened = await memoryStorage.open(url, how);
           const reject = () => Promise.reject(new StorageUnavailable('the storage is away'));
-          return { ...opened, keys: Object.assign(opened.keys, { [method]: reject }) };
+          return {
+            ...opened,
+            keys: Object.assign(opened.keys, { findById: async () => aKey(1), [method]: reject }),
+          };
         },
       };
       const env = { DATABASE_URL: 'memory:' };
-      // The hand-over fails.
-      const stdout: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
-      const command = await fails(['keys', ...CREATE, '--output', file], env, { storages: [away], stdout });
-      expect(command.stderr).toContain(
-        `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n` +
-          'petstore: the storage is away\n',
-      );
+      // The hand-over fails if the key is to be revoked.
+      const error = method === 'revoke' ? new Error('the disk is full') : undefined;
+      const stdout: Io['stdout'] = { write: (_, callback) => callback?.(error) };
+      const command = await fails(['keys', ...args, '--output', file], env, { storages: [away], stdout });
+      const note = `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n`;
+      expect(command.stderr.includes(note)).toBe(method !== 'expire');
+      expect(command.stderr).toMatch(/\npetstore: the storage is away\n$/);
       expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
       expect(linesOf(command)).toHaveLength(method === 'insert' ? 0 : 1);
     });

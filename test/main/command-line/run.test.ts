@@ -137,16 +137,16 @@ describe('the general command line', () => {
   });
 
   it.each([
-    ['to', 'npm_config_token_description'],
-    ['to', 'npm_config_to'],
-    ['from', 'npm_config_from'],
-    ['env', 'npm_config_env'],
-  ])('does nothing when npm has taken --%s from it', async (option, variable) => {
+    ['to', 'npm_config_token_description', ['import', 'examples/pets.ndjson']],
+    ['to', 'npm_config_to', ['import', 'examples/pets.ndjson']],
+    ['from', 'npm_config_from', ['import', 'examples/pets.ndjson']],
+    ['env', 'npm_config_env', []],
+  ])('does nothing when npm has taken --%s from it', async (option, variable, args) => {
     // What the program gets from: npm start import FILE --to URL
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
     await refused(
-      ['import', 'examples/pets.ndjson'],
+      args,
       `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore --help`,
       { env, code: USAGE },
     );
@@ -264,6 +264,11 @@ describe('--env', () => {
     const { url } = await sqliteWith([]);
     const args = ['keys', 'list', '--json'].toSpliced(at, 0, `--env=${await envFile(text(url))}`);
     expect((await succeeds(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
+  });
+
+  it('sets the variables of the service, whose failure to start it reports', async () => {
+    const args = ['serve', '--env', await envFile('PORT=x\n')];
+    await refused(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
   it('leaves what follows -- alone', async () => {
