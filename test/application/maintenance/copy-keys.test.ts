@@ -33,6 +33,15 @@ it('CopyKeys makes an exact copy, leaves the source as it is, and can be repeate
   expect(await source.list()).toStrictEqual(SOME);
 });
 
+it.each(['insert', 'revoke', 'expire', 'recordUse'])(
+  'CopyKeys ends with a failure of its target: %s',
+  async (method) => {
+    const away = new Error('away');
+    const target = Object.assign(await keysWith(), { [method]: () => Promise.reject(away) });
+    await expect(copy(await keysWith(...SOME), target)).rejects.toBe(away);
+  },
+);
+
 it('CopyKeys leaves other keys as they are', async () => {
   const target = await keysWith(aKey(9, { expiresAt: JULY! }));
 
