@@ -61,7 +61,8 @@ export function petArchiveContract(storage: TestedStorage): void {
     const { archive } = await opened(storage);
     await archive.write([there]);
     const different = others.map(([, pet]) => ({ ...there, ...pet }));
-    for (const other of [...different, anArchivedPet({ id: 5n })]) {
+    const another = { ...there, idempotency: idempotencyFor('a', 'another body') };
+    for (const other of [...different, anArchivedPet({ id: 5n }), another]) {
       const writing = archive.write([anArchivedPet({ id: 4n }), other]);
       await expect(writing).rejects.toStrictEqual(new PetIdTaken(5n));
     }

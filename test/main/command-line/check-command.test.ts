@@ -86,6 +86,7 @@ describe('petstore check', () => {
     ]);
     const text = await fails(['check'], { DATABASE_URL: `sqlite:${file}` });
     expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
+    expect(text.stderr).toContain('the storage has 150 problems; ');
   });
 
   it('needs no permission to write', async () => {

@@ -77,7 +77,7 @@ describe('the general command line', () => {
     ['hunter2', "unknown command 'hunter2'", ''],
     ['exprot', "unknown command 'exprot' (Did you mean export?)", ''],
     ['keys lsit', "unknown command 'lsit' (Did you mean list?)", 'keys '],
-    ['--port=hunter2', "unknown option '--port=…'", ''],
+    ['--port=hun\nter2', "unknown option '--port=…'", ''],
     ['export --form sqlite:a.db', "unknown option '--form' (Did you mean --from?)", 'export '],
     ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
     ['import', "missing required argument 'FILE'", 'import '],
@@ -104,7 +104,8 @@ describe('the general command line', () => {
     ['restore -', 'a backup needs the name of a file', 'restore '],
     ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
     // It does not repeat what may be a key.
-    [`keys show pets_${ID}_secret`, ID_FORM, 'keys show '],
+    [`keys show pets_${ID}\nsecret`, ID_FORM, 'keys show '],
+    [`pets_${ID}_secret`, `unknown command 'pets_${ID.slice(0, 15)}…'`, ''],
     [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
     ['keys create', "required option '--label <LABEL>' not specified", 'keys create '],
     ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
@@ -249,7 +250,7 @@ describe('--env', () => {
   }
 
   const FOR_DEVELOPMENT = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
-  const NO_VALUES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\n`;
+  const NO_VALUES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\nD=\`x\ny\`\n`;
   it.each<readonly [what: string, at: number, isSet: boolean, text: (url: string) => string]>([
     ['sets a variable that the environment leaves empty, before all words', 0, false, FOR_DEVELOPMENT],
     ['sets a variable that the environment leaves empty, behind all words', 3, false, FOR_DEVELOPMENT],

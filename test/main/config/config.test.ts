@@ -155,6 +155,7 @@ describe('the configuration', () => {
       'https://petstore.example/?a=b',
       'https://petstore.example/#top',
       'https://user@petstore.example',
+      'https://:hunter2@petstore.example',
       'https://petstore.example/a//b/',
       'https://petstore.example/..//evil.example',
     ],

@@ -32,8 +32,8 @@ it.each<[string, Record<string, string>]>([
   ['no variable', {}],
   ['an empty endpoint', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
   ['no endpoint', { OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
-  ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none', OTEL_TRACES_SAMPLER: 'wrong' }],
-  ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'true' }],
+  ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'None', OTEL_TRACES_SAMPLER: 'wrong' }],
+  ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'True' }],
 ])('traces are off with %s', (_, given) => {
   expect(readConfig(given)).toMatchObject({ tracing: undefined, warnings: [] });
 });
