@@ -59,6 +59,23 @@ it.each([
   expect(await play(await filled(), line.split(' '))).toMatchObject({ code: 0, faults: [] });
 });
 
+it.each([
+  ['check', 'the check is incomplete; nothing was changed'],
+  ['skip-ids', 'ids may have been skipped; run the same command again'],
+  ['export', 'the output is incomplete; run the command again from the beginning'],
+  ['export FILE', 'no file was written; run the same command again'],
+  ['restore FILE', 'run the same command again'],
+])('%s says what an interruption leaves, and how to continue', async (line, hint) => {
+  const storages = await filled();
+  const interrupt = async () => (command.interrupt('SIGINT'), 7n);
+  (await storages.store('slow:one')).archive.lastId = interrupt;
+  const kind = { ...storages.kind, restore: async () => void (await interrupt()) };
+  const args = line.replace('FILE', join(await testDirectory(), 'pets')).split(' ');
+  const command = new Command(args, { DATABASE_URL: 'slow:one' }, { storages: [kind] });
+  expect(await command.ended).toBe(130);
+  expect(command.stderr).toContain(`petstore: interrupted; ${hint}\n`);
+});
+
 it('a copy that fails closes the storages after its last call', async () => {
   const storages = await filled();
   await (await storages.store('slow:two')).archive.write([anArchivedPet({ id: 1n, name: 'Tom' })]);
