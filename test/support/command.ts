@@ -7,8 +7,8 @@ import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** What takes the place of the streams that `stdout` and `stderr` show, of the empty input, and of the storages. */
-type Others = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages'>>;
+/** In place of the two streams, the empty input, the storages, and a SIGHUP that does nothing. */
+type Others = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
 
 /** A command that runs in this process, in an environment that holds nothing but `env`. */
 export class Command {

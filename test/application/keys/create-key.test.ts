@@ -11,9 +11,8 @@ it('CreateKey stores a key with the fields of the draft, hands it over with its 
   const draft = { label: 'the shop', scopes: ['pets:write', 'pets:read'] } as const;
   const handedOver: CreatedKey[] = [];
 
-  const created = await new CreateKey(keys, mintKey, () => NOW).execute(draft, (made) => {
-    handedOver.push(made);
-  });
+  const createKey = new CreateKey(keys, mintKey, () => NOW);
+  const created = await createKey.execute(draft, (made) => void handedOver.push(made));
 
   const { key, token } = created;
   expect(handedOver).toStrictEqual([created]);

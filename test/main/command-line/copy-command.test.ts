@@ -30,6 +30,7 @@ describe('copy', () => {
     expect(again.stdout).toBe(
       'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
     );
+    expect(JSON.parse(again.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
   });
 
   it('copies no pet when the target has another key under an id of the source', async () => {

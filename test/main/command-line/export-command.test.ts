@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
@@ -14,9 +15,11 @@ describe('export', () => {
   it('writes every pet to standard output, while a service has the file', async () => {
     const { url, path } = await sqliteWith(PETS);
     await openService(path);
-    const program = await succeeds(['export', '--from', url]);
+    const stderr = Object.assign(new PassThrough(), { isTTY: true });
+    const program = await succeeds(['export', '--from', url], {}, { stderr });
     expect(program.stdout).toBe(petLines(PETS));
-    expect(program.stderr).toBe('petstore: exported 5200 pets\n');
+    // It has erased its progress.
+    expect((await stderr.end().toArray()).join('')).toContain('\r\x1b[Kpetstore: exported 5200 pets\n');
   });
 
   it('ends silently, like other programs, when head has read enough', async () => {
