@@ -81,7 +81,7 @@ export default defineConfig({
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     // They end what hangs, also on a slow machine.
-    testTimeout: 60_000,
+    testTimeout: 50_000,
     hookTimeout: 600_000,
   },
 });
