@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import type { Io } from '../../../src/main/program/process.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith, stopAt } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, refused, succeeds } from '../../support/command.ts';
+import { Command, fails, refused, succeeds } from '../../support/command.ts';
 import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
@@ -31,6 +32,9 @@ describe('copy', () => {
       'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
     );
     expect(JSON.parse(again.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
+    const stdout: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
+    const untold = await fails(['copy', '--from', source.url, '--to', target.url, '--json'], {}, { stdout });
+    expect(untold.stderr).toContain('"audit":"key.copied"');
   });
 
   it('copies no pet when the target has another key under an id of the source', async () => {
