@@ -55,6 +55,9 @@ function streamOf(take: (text: string) => void): Io['stdout'] {
   };
 }
 
+/** A standard output on a full disk. */
+export const FULL: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
+
 /** Standard input with this text, in small pieces. */
 export async function* inputOf(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);

@@ -8,7 +8,7 @@ import type { Io } from '../../../src/main/program/process.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, fails, refused, succeeds } from '../../support/command.ts';
+import { Command, fails, FULL, refused, succeeds } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startService } from '../../support/service.ts';
 
@@ -106,7 +106,8 @@ describe('petstore keys', () => {
     const again = await keys(env, 'revoke', id!);
     expect(again.stdout).toContain(`is revoked already, since ${String(linesOf(revoke)[0]!['revokedAt'])}; `);
     expect(again.stderr).toBe('');
-    for (const { stderr } of [create, rotate, revoke]) {
+    const untold = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
+    for (const { stderr } of [create, rotate, revoke, untold]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
   });

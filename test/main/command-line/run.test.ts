@@ -9,7 +9,7 @@ import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, fails, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, fails, FULL, refused, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
@@ -177,7 +177,7 @@ describe('the general command line', () => {
 
   it.each([
     [
-      'keys create --label x',
+      'restore x',
       'mongodb://me:se%40cret@db-1:27017,db-2/pets?authSource=admin',
       'mongodb://db-1:27017,db-2/pets',
     ],
@@ -188,10 +188,12 @@ describe('the general command line', () => {
     ],
     ['skip-ids', '', 'sqlite:./data/petstore.db'],
   ])(
-    'says which storage it has written, without user and password: %s to %s',
+    'says which storage it has written, without user and password, even if it cannot answer: %s to %s',
     async (line, DATABASE_URL, shown) => {
-      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true };
-      const { stderr } = await succeeds(line.split(' '), { DATABASE_URL }, { storages: [storage] });
+      const restore = async () => {};
+      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, restore };
+      const others = { storages: [storage], stdout: FULL };
+      const { stderr } = await fails(line.split(' '), { DATABASE_URL }, others);
       expect(stderr.split('\n').filter((text) => text.includes('wrote'))).toStrictEqual([
         `petstore: wrote to ${shown}`,
       ]);
