@@ -163,14 +163,16 @@ describe('the general command line', () => {
     expect(stderr).toBe('petstore: exported 0 pets\n');
   });
 
-  it('warns of a misspelt variable, also of one in the file of --env, and does its work', async () => {
+  it('warns of a misspelt variable, also of one in the file of --env, before it does its work', async () => {
     const { url } = await sqliteWith([]);
     const path = join(await testDirectory(), '.env');
     await writeFile(path, `DATABSE_URL=sqlite:elsewhere.db\nAPI_KEY=x\n`);
-    const { stderr } = await succeeds(['keys', 'list', '--env', path], { DATABASE_URL: url });
+    const args = ['keys', 'list', '--env', path];
+    const { stderr } = await fails(args, { DATABASE_URL: url }, { stdout: FULL });
     expect(stderr).toBe(
       'petstore: the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?\n' +
-        'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n',
+        'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n' +
+        'petstore: standard output cannot be written: the disk is full\n',
     );
     expect((await succeeds(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
   });
