@@ -106,27 +106,25 @@ test('npm run dev starts the service again after a change, with the same key, wh
   expect(dev.stdout).toMatch(/"reason":"SIGINT".*"stopped"/s);
 });
 
-describe('npm ci on an old Node', () => {
-  async function install(files: readonly string[]) {
-    const directory = await testDirectory();
-    for (const file of files) await copyFile(join(ROOT, file), join(directory, file));
-    // Needs no network, and decides the same about each package.
-    const args = ['ci', '--dry-run', '--offline', '--no-audit', '--cache', join(directory, 'cache')];
-    const npm = run('npm', args, { NODE_OPTIONS: PRETENDS_TO_BE_OLD }, directory);
-    return { npm, ended: await npm.ended };
-  }
+async function install(files: readonly string[]) {
+  const directory = await testDirectory();
+  for (const file of files) await copyFile(join(ROOT, file), join(directory, file));
+  // Needs no network, and decides the same about each package.
+  const args = ['ci', '--dry-run', '--offline', '--no-audit', '--cache', join(directory, 'cache')];
+  const npm = run('npm', args, { NODE_OPTIONS: PRETENDS_TO_BE_OLD }, directory);
+  return { npm, ended: await npm.ended };
+}
 
-  test('warns of nothing', async () => {
-    const { npm, ended } = await install(['package.json', 'package-lock.json', '.npmrc']);
-    expect(ended).toStrictEqual(DONE);
-    expect(npm.stderr).toBe('');
-    // Such as `add koa 3.3.0`, which a real installation does not print.
-    expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(/^\nadded \d+ packages in .*\n$/);
-  });
+test('npm ci on an old Node warns of nothing', async () => {
+  const { npm, ended } = await install(['package.json', 'package-lock.json', '.npmrc']);
+  expect(ended).toStrictEqual(DONE);
+  expect(npm.stderr).toBe('');
+  // Such as `add koa 3.3.0`, which a real installation does not print.
+  expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(/^\nadded \d+ packages in .*\n$/);
+});
 
-  test('says why it fails', async () => {
-    const { npm, ended } = await install(['package.json', '.npmrc']);
-    expect(ended).toStrictEqual(FAILED);
-    expect(npm.stderr).toMatch(/^npm error code EUSAGE\n/);
-  });
+test('npm ci on an old Node says why it fails', async () => {
+  const { npm, ended } = await install(['package.json', '.npmrc']);
+  expect(ended).toStrictEqual(FAILED);
+  expect(npm.stderr).toMatch(/^npm error code EUSAGE\n/);
 });

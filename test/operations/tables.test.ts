@@ -1,7 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type ClientError, errorAnswer } from '../../src/adapters/http/contract/errors.ts';
 import * as refusals from '../../src/adapters/http/contract/refusals.ts';
 import { DamagedPet, type PetError, PetIdsExhausted } from '../../src/application/pets/errors.ts';
@@ -84,22 +84,20 @@ const rows: readonly Line[] = tableOf(page, 'What each log line means').flatMap(
   Array.from(cell.matchAll(/`([^`]+)`/g), ([, message = '']) => ({ level, message })),
 );
 
-describe('what each log line means', () => {
-  it('has every line above the level info that neither says behind a semicolon what to do nor ends a trouble', () => {
-    const missing = loggedLines()
-      .filter(({ level, message }) => level !== 'info' && !/; | again|resume/.test(message))
-      .filter(({ level, message }) => !rows.some((row) => row.level === level && fits(row.message, message)));
-    expect(missing).toStrictEqual([]);
-  });
+it('the table of log lines has each above the level info that neither says behind a semicolon what to do nor ends a trouble', () => {
+  const missing = loggedLines()
+    .filter(({ level, message }) => level !== 'info' && !/; | again|resume/.test(message))
+    .filter(({ level, message }) => !rows.some((row) => row.level === level && fits(row.message, message)));
+  expect(missing).toStrictEqual([]);
+});
 
-  it('has no line of the level info, and none that the sources do not log', () => {
-    const all = sources.join('\n');
-    const stale = rows.filter(({ level, message }) => {
-      const [longest = ''] = message.split('…').toSorted((a, b) => b.length - a.length);
-      return level === 'info' || !all.includes(longest.trim());
-    });
-    expect(stale).toStrictEqual([]);
+it('the table of log lines has none of the level info, and none that the sources do not log', () => {
+  const all = sources.join('\n');
+  const stale = rows.filter(({ level, message }) => {
+    const [longest = ''] = message.split('…').toSorted((a, b) => b.length - a.length);
+    return level === 'info' || !all.includes(longest.trim());
   });
+  expect(stale).toStrictEqual([]);
 });
 
 /** Every failure that a client sees as a 5xx. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROOT } from '../support/process.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { BUILD_ENV, journeys } from './journeys.ts';
@@ -24,12 +24,10 @@ beforeAll(async () => {
 
 afterAll(() => directory.remove());
 
-describe('the executable', () => {
-  journeys(() => ({ program: executable, path: '', name: executable }));
+journeys(() => ({ program: executable, path: '', name: executable }));
 
-  test('comes with the licenses of Node and of all packages', () => {
-    for (const name of ['Node.js', 'koa', 'mongodb', 'swagger-ui-dist']) {
-      expect(licenses).toMatch(new RegExp(`^==== ${name} v?\\d.* ====$`, 'm'));
-    }
-  });
+test('the executable comes with the licenses of Node and of all packages', () => {
+  for (const name of ['Node.js', 'koa', 'mongodb', 'swagger-ui-dist']) {
+    expect(licenses).toMatch(new RegExp(`^==== ${name} v?\\d.* ====$`, 'm'));
+  }
 });

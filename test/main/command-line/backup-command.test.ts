@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, sqliteWith } from '../../support/archives.ts';
 import { Command, succeeds } from '../../support/command.ts';
@@ -10,37 +10,35 @@ import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(10);
 
-describe('a backup', () => {
-  // test/adapters/sqlite/backup.test.ts has what is in it.
-  it('is made while a service runs, and the command says so to people and to programs', async () => {
-    const { url: DATABASE_URL, path } = await sqliteWith(PETS);
-    await openService(path);
-    const backup = join(dirname(path), 'backup.db');
-    const text = await succeeds(['backup', backup], { DATABASE_URL });
-    expect([text.stdout, text.stderr]).toStrictEqual([`backed up to ${backup}\n`, '']);
-    const json = await succeeds(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
-    expect(JSON.parse(json.stdout)).toStrictEqual({ file: `${backup}-2` });
-    for (const file of [backup, `${backup}-2`]) {
-      expect(await everythingIn(`sqlite:${file}`)).toStrictEqual(PETS);
-    }
-  });
+// test/adapters/sqlite/backup.test.ts has what is in it.
+it('a backup is made while a service runs, and the command says so to people and to programs', async () => {
+  const { url: DATABASE_URL, path } = await sqliteWith(PETS);
+  await openService(path);
+  const backup = join(dirname(path), 'backup.db');
+  const text = await succeeds(['backup', backup], { DATABASE_URL });
+  expect([text.stdout, text.stderr]).toStrictEqual([`backed up to ${backup}\n`, '']);
+  const json = await succeeds(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
+  expect(JSON.parse(json.stdout)).toStrictEqual({ file: `${backup}-2` });
+  for (const file of [backup, `${backup}-2`]) {
+    expect(await everythingIn(`sqlite:${file}`)).toStrictEqual(PETS);
+  }
+});
 
-  it('leaves no file when it is interrupted', async () => {
-    const { url, path } = await sqliteWith(PETS);
-    {
-      using db = new DatabaseSync(path);
-      db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
-        INSERT INTO pets (name, category_id, status) SELECT hex(zeroblob(125)), i, 'sold' FROM n`);
-    }
-    const backup = join(dirname(path), 'backup.db');
+it('a backup leaves no file when it is interrupted', async () => {
+  const { url, path } = await sqliteWith(PETS);
+  {
+    using db = new DatabaseSync(path);
+    db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
+      INSERT INTO pets (name, category_id, status) SELECT hex(zeroblob(125)), i, 'sold' FROM n`);
+  }
+  const backup = join(dirname(path), 'backup.db');
 
-    const command = new Command(['backup', '--from', url, backup], {});
-    while (!existsSync(`${backup}.partial`)) await new Promise(setImmediate);
-    command.interrupt('SIGINT');
+  const command = new Command(['backup', '--from', url, backup], {});
+  while (!existsSync(`${backup}.partial`)) await new Promise(setImmediate);
+  command.interrupt('SIGINT');
 
-    expect(await command.ended).toBe(130);
-    const line = 'petstore: interrupted; no backup was written; run the same command again\n';
-    expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
-    expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
-  });
+  expect(await command.ended).toBe(130);
+  const line = 'petstore: interrupted; no backup was written; run the same command again\n';
+  expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
+  expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
 });

@@ -17,37 +17,33 @@ const PETS = archivedPets(5200);
 const FEW = PETS.slice(0, 3);
 const LAST = PETS.at(-1)!.id;
 
-describe('copy', () => {
-  it('answers programs in JSON, and writes an audit line for each key', async () => {
-    const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
-    await insertKey(source.path, aKey(1));
-    const args = ['copy', '--from', source.url, '--to', target.url];
-    const command = await succeeds([...args, '--json']);
-    expect(command.stdout).toBe(
-      '{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n',
-    );
-    expect(JSON.parse(command.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
-    const again = await succeeds(args);
-    expect(again.stdout).toBe(
-      'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
-    );
-    const untold = await fails([...args, '--json'], {}, { stdout: FULL });
-    expect(untold.stderr).toContain('"audit":"key.copied"');
-  });
+it('a copy answers programs in JSON, and writes an audit line for each key', async () => {
+  const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
+  await insertKey(source.path, aKey(1));
+  const args = ['copy', '--from', source.url, '--to', target.url];
+  const command = await succeeds([...args, '--json']);
+  expect(command.stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
+  expect(JSON.parse(command.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
+  const again = await succeeds(args);
+  expect(again.stdout).toBe(
+    'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
+  );
+  const untold = await fails([...args, '--json'], {}, { stdout: FULL });
+  expect(untold.stderr).toContain('"audit":"key.copied"');
+});
 
-  it('copies no pet when the target has another key under an id of the source', async () => {
-    const [source, target] = [await sqliteWith(FEW), await sqliteWith([])];
-    const key = aKey(1);
-    await insertKey(source.path, key);
-    await insertKey(target.path, { ...aKey(2), id: key.id });
+it('a copy copies no pet when the target has another key under an id of the source', async () => {
+  const [source, target] = [await sqliteWith(FEW), await sqliteWith([])];
+  const key = aKey(1);
+  await insertKey(source.path, key);
+  await insertKey(target.path, { ...aKey(2), id: key.id });
 
-    await refused(
-      ['copy', '--from', source.url, '--to', target.url],
-      `another key already has the id ${key.id}; it was not overwritten`,
-    );
+  await refused(
+    ['copy', '--from', source.url, '--to', target.url],
+    `another key already has the id ${key.id}; it was not overwritten`,
+  );
 
-    expect(await everythingIn(target.url)).toStrictEqual([]);
-  });
+  expect(await everythingIn(target.url)).toStrictEqual([]);
 });
 
 async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<void> {

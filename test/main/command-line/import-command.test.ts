@@ -1,6 +1,6 @@
 import { readdir, watch } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
@@ -43,28 +43,26 @@ it.each(['pets.ndjson', 'standard input'])(
   },
 );
 
-describe('import from standard input', () => {
-  it('takes what export writes, through a pipe, and keeps no file', async () => {
-    const TMPDIR = await testDirectory();
-    const source = await sqliteWith(PETS);
-    const target = await sqliteWith([]);
-    const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
-    const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
-    expect(await program.ended, program.stderr).toStrictEqual(DONE);
-    expect([program.stdout, program.stderr]).toStrictEqual([
-      'imported 5200 pets\n',
-      `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
-    ]);
-    expect(await everythingIn(target.url)).toStrictEqual(PETS);
-    expect(await readdir(TMPDIR)).toStrictEqual([]);
-  });
+it('import from standard input takes what export writes, through a pipe, and keeps no file', async () => {
+  const TMPDIR = await testDirectory();
+  const source = await sqliteWith(PETS);
+  const target = await sqliteWith([]);
+  const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
+  const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
+  expect(await program.ended, program.stderr).toStrictEqual(DONE);
+  expect([program.stdout, program.stderr]).toStrictEqual([
+    'imported 5200 pets\n',
+    `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
+  ]);
+  expect(await everythingIn(target.url)).toStrictEqual(PETS);
+  expect(await readdir(TMPDIR)).toStrictEqual([]);
+});
 
-  it('needs a place to keep it', async () => {
-    const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/nonexistent' };
-    const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
-    expect(await program.ended).toStrictEqual(FAILED);
-    expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/nonexistent: ENOENT/);
-  });
+it('import from standard input needs a place to keep it', async () => {
+  const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/nonexistent' };
+  const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
+  expect(await program.ended).toStrictEqual(FAILED);
+  expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/nonexistent: ENOENT/);
 });
 
 it('an import says how many pets were there, and how many others are, to programs and to people', async () => {

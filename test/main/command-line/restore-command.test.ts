@@ -211,52 +211,53 @@ async function damagePages(path: string): Promise<void> {
   await writeFile(path, bytes.fill(0xff, 4096, 3 * 4096));
 }
 
-describe('a restore that the system ends', () => {
-  beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
+beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-  /** Runs a restore. Yields a copy of its directory as each of these calls leaves it. */
-  async function* stepsOfRestore(): AsyncGenerator<string> {
-    const calls = 'rename,unlink,fsync,fdatasync,chmod,fchmod';
-    const options = ['-f', '-e', `trace=${calls}`, '-e', `inject=${calls}:signal=SIGSTOP`];
-    const command = [process.execPath, join(ROOT, SERVICE[0]), 'restore', backup, '--to', DATABASE_URL];
-    const env = { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '1' };
-    const strace = spawn('strace', [...options, ...command], { detached: true, env });
-    const signal = (name: NodeJS.Signals) => process.kill(-strace.pid!, name);
-    const ended = once(strace, 'close');
-    try {
-      for await (const line of createInterface({ input: strace.stderr })) {
-        if (!line.includes('--- SIGSTOP ')) continue;
-        const image = join(dirname(await newFile()), 'image');
-        execFileSync('cp', ['-a', dirname(file), image]);
-        yield image;
-        signal('SIGCONT');
-      }
-    } finally {
-      if (strace.exitCode === null) signal('SIGKILL');
+/** Runs a restore. Yields a copy of its directory as each of these calls leaves it. */
+async function* stepsOfRestore(): AsyncGenerator<string> {
+  const calls = 'rename,unlink,fsync,fdatasync,chmod,fchmod';
+  const options = ['-f', '-e', `trace=${calls}`, '-e', `inject=${calls}:signal=SIGSTOP`];
+  const command = [process.execPath, join(ROOT, SERVICE[0]), 'restore', backup, '--to', DATABASE_URL];
+  const env = { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '1' };
+  const strace = spawn('strace', [...options, ...command], { detached: true, env });
+  const signal = (name: NodeJS.Signals) => process.kill(-strace.pid!, name);
+  const ended = once(strace, 'close');
+  try {
+    for await (const line of createInterface({ input: strace.stderr })) {
+      if (!line.includes('--- SIGSTOP ')) continue;
+      const image = join(dirname(await newFile()), 'image');
+      execFileSync('cp', ['-a', dirname(file), image]);
+      yield image;
+      signal('SIGCONT');
     }
-    expect(await ended).toStrictEqual([0, null]);
+  } finally {
+    if (strace.exitCode === null) signal('SIGKILL');
   }
+  expect(await ended).toStrictEqual([0, null]);
+}
 
-  it('at any step leaves nothing or the new pets under the name, and can be repeated', async () => {
-    const found = new Set<string>();
-    for await (const directory of stepsOfRestore()) {
-      const image = join(directory, 'petstore.db');
-      const isThere = existsSync(image);
-      found.add(isThere ? 'pets' : 'nothing');
-      if (!isThere) {
-        await rm(`${image}.partial`, { force: true });
-        await succeeds(['restore', join(directory, 'backup.db'), '--to', `sqlite:${image}`]);
-      }
-      expect(await petsIn(image)).toStrictEqual(NEW);
+it('a restore that the system ends leaves nothing or the new pets under the name, and can be repeated', async () => {
+  const found = new Set<string>();
+  for await (const directory of stepsOfRestore()) {
+    const image = join(directory, 'petstore.db');
+    const isThere = existsSync(image);
+    found.add(isThere ? 'pets' : 'nothing');
+    if (!isThere) {
+      await rm(`${image}.partial`, { force: true });
+      await succeeds(['restore', join(directory, 'backup.db'), '--to', `sqlite:${image}`]);
     }
-    expect(found).toStrictEqual(new Set(['nothing', 'pets']));
-  });
+    expect(await petsIn(image)).toStrictEqual(NEW);
+  }
+  expect(found).toStrictEqual(new Set(['nothing', 'pets']));
+});
 
-  it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])('leaves nothing at an error: %s', async (inject) => {
+it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
+  'a restore leaves nothing at an error of the system: %s',
+  async (inject) => {
     const before = await names();
     const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });
     expect(await program.ended).toMatchObject({ code: 1 });
     expect(program.stderr).toMatch(/^petstore: .* cannot be written: .*\n$/);
     expect(await names()).toStrictEqual(before);
-  });
-});
+  },
+);

@@ -214,37 +214,35 @@ describe('the general command line', () => {
   });
 });
 
-describe('the command line of a command', () => {
-  it('says that a silent storage is still at work, and writes no prose that looks like an audit line', async () => {
-    const clock = fakeClock('setInterval', 'clearInterval');
-    let printed = '';
-    const open = async () => {
-      clock.advance(6_000);
-      throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
-    };
-    await fails(
-      ['check'],
-      {},
-      {
-        storages: [{ ...memoryStorage, persistent: true, open }],
-        stderr: { write: (text) => (printed += text) },
-      },
-    );
-    expect(printed).toBe(
-      'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
-    );
-  });
-
-  it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'], ['keys', 'rotate', ID]])(
-    'creates no database where there is none: %s %s',
-    async (...args) => {
-      const directory = await testDirectory();
-      const file = `${directory}/petstore.db`;
-      await refused(args, `there is no SQLite file ${file}`, { env: { DATABASE_URL: `sqlite:${file}` } });
-      expect(await readdir(directory)).toStrictEqual([]);
+it('a command says that a silent storage is still at work, and writes no prose that looks like an audit line', async () => {
+  const clock = fakeClock('setInterval', 'clearInterval');
+  let printed = '';
+  const open = async () => {
+    clock.advance(6_000);
+    throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
+  };
+  await fails(
+    ['check'],
+    {},
+    {
+      storages: [{ ...memoryStorage, persistent: true, open }],
+      stderr: { write: (text) => (printed += text) },
     },
   );
+  expect(printed).toBe(
+    'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
+  );
 });
+
+it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'], ['keys', 'rotate', ID]])(
+  'a command creates no database where there is none: %s %s',
+  async (...args) => {
+    const directory = await testDirectory();
+    const file = `${directory}/petstore.db`;
+    await refused(args, `there is no SQLite file ${file}`, { env: { DATABASE_URL: `sqlite:${file}` } });
+    expect(await readdir(directory)).toStrictEqual([]);
+  },
+);
 
 describe('--env', () => {
   async function envFile(text: string | Uint8Array): Promise<string> {

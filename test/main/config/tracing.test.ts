@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { StartError, readConfig } from '../../../src/main/config/config.ts';
 import { readTracing } from '../../../src/main/config/tracing.ts';
 
@@ -74,42 +74,40 @@ it.each([
 
 // https://opentelemetry.io/docs/specs/otel/configuration/common/ and, for the argument of the sampler,
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
-describe('a value that the specification says to warn of is ignored with a warning:', () => {
-  it.each<[name: string, value: string, rule: string]>([
-    ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
-    ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
-    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', 'must be http/protobuf'],
-    ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
-    [
-      'OTEL_TRACES_SAMPLER',
-      'sometimes',
-      'must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, ' +
-        'parentbased_traceidratio',
-    ],
-    ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
-    ['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT', '-1', 'must be an integer from 0 to 1000000000'],
-    ['OTEL_BSP_MAX_QUEUE_SIZE', '0', 'must be an integer from 1 to 1000000000'],
-    ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '1.5', 'must be an integer from 1 to 1000000000'],
-    ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'must be an integer from 0 to 1000000000'],
-    ['OTEL_BSP_EXPORT_TIMEOUT', '9999999999', 'must be an integer from 1 to 1000000000'],
-  ])('%s=%s', (name, value, rule) => {
-    const variables = { ...ENDPOINT, [name]: value };
-    const warnings = [`${name} ${rule}; its value is ignored`];
-    expect(readTracing(variables)).toStrictEqual({
-      tracing: { ...DEFAULTS, variables },
-      problems: [],
-      warnings,
-    });
+it.each<[name: string, value: string, rule: string]>([
+  ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
+  ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', 'must be http/protobuf'],
+  ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
+  [
+    'OTEL_TRACES_SAMPLER',
+    'sometimes',
+    'must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, ' +
+      'parentbased_traceidratio',
+  ],
+  ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
+  ['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT', '-1', 'must be an integer from 0 to 1000000000'],
+  ['OTEL_BSP_MAX_QUEUE_SIZE', '0', 'must be an integer from 1 to 1000000000'],
+  ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '1.5', 'must be an integer from 1 to 1000000000'],
+  ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'must be an integer from 0 to 1000000000'],
+  ['OTEL_BSP_EXPORT_TIMEOUT', '9999999999', 'must be an integer from 1 to 1000000000'],
+])('a value that the specification says to warn of is ignored with a warning: %s=%s', (name, value, rule) => {
+  const variables = { ...ENDPOINT, [name]: value };
+  const warnings = [`${name} ${rule}; its value is ignored`];
+  expect(readTracing(variables)).toStrictEqual({
+    tracing: { ...DEFAULTS, variables },
+    problems: [],
+    warnings,
   });
+});
 
-  it('without an endpoint, an unknown exporter leaves traces off', () => {
-    const warnings = ['OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored'];
-    expect(readTracing({ OTEL_TRACES_EXPORTER: 'console' })).toStrictEqual({
-      tracing: undefined,
-      problems: [],
-      warnings,
-    });
+it('without an endpoint, an unknown exporter leaves traces off', () => {
+  const warnings = ['OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored'];
+  expect(readTracing({ OTEL_TRACES_EXPORTER: 'console' })).toStrictEqual({
+    tracing: undefined,
+    problems: [],
+    warnings,
   });
 });
 
