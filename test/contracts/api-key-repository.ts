@@ -178,6 +178,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
       aKey(1, { lastUsedAt: at(10), expiresAt: at(20), revokedAt: at(30) }),
     );
     await end([at(10 + USE_INTERVAL_MS), at(19), at(29)], () => {});
+    await keys.recordUse(new Map([[aKey().id, at(9 + 2 * USE_INTERVAL_MS)]]));
     expect(await keys.findById(aKey().id)).toStrictEqual(
       aKey(1, { lastUsedAt: at(10 + USE_INTERVAL_MS), expiresAt: at(19), revokedAt: at(29) }),
     );

@@ -99,7 +99,7 @@ it('no command writes over a file that becomes a database meanwhile', async () =
   expect(await readdir(dirname(path))).not.toContain('pets.ndjson.partial');
 });
 
-it.each(SUFFIXES.slice(1))(
+it.each([...SUFFIXES.slice(1), '-WAL'])(
   'no storage is opened under the name of a file beside a database: FILE%s',
   async (suffix) => {
     const before = await everything();
