@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
+import { serveMetrics } from '../../../src/main/service/serve-metrics.ts';
 import { ask, connect, CREATED, KEY, stalledCreate } from '../../support/client.ts';
 import { succeeds } from '../../support/command.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -116,6 +118,23 @@ describe('the port of the metrics', () => {
       'http_responses_total{status="400"}': 1,
     });
     expect(log.map(({ msg }) => msg)).toStrictEqual(['request']);
+  });
+
+  it('logs why a scrape failed, and finishes one that is under way at the end', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let text = (): Promise<string> => Promise.reject(new Error('boom'));
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    const served = await serveMetrics(() => text(), { metricsHost: '127.0.0.1', metricsPort: 0 }, log);
+    expect((await ask(served.url)).status).toBe(500);
+    expect(lines).toStrictEqual([expect.stringMatching(/"message":"boom".*"msg":"failure"/)]);
+    text = async () => {
+      void served[Symbol.asyncDispose]();
+      vi.advanceTimersByTime(199);
+      return 'a 1\n';
+    };
+    expect((await scrape(served.url)).get('a')).toBe(1);
   });
 
   it('leaves the API its file descriptors, however many connect', async () => {

@@ -1,13 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import { RevokeKey } from '../../../src/application/keys/stored-keys.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
-import { aKey } from '../../support/api-keys.ts';
+import { aKey, keysWith } from '../../support/api-keys.ts';
 import { StartError, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
@@ -17,11 +13,9 @@ const now = () => new Date('2026-12-24T12:00:00Z');
 /** What to do, where the storage can keep a key. */
 const RUN = 'run: bin/petstore keys create --label NAME';
 
-const NOBODY = new InMemoryApiKeyRepository();
+const NOBODY = await keysWith();
 
-function digest(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
+const digest = (key: string) => hash('sha256', key, 'buffer');
 
 /** A log that keeps its lines. */
 function recording() {
@@ -33,14 +27,6 @@ function recording() {
 async function withoutKeys(env: Record<string, string>, isLogged = false): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
   return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail }, isLogged });
-}
-
-/** A storage with a key. */
-async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
-  const keys = new InMemoryApiKeyRepository();
-  const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
-  if (revoked) await new RevokeKey(keys, now).execute(key.id);
-  return keys;
 }
 
 it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made', async () => {
@@ -99,10 +85,11 @@ describe('with a key in the storage, in any state', () => {
   it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
     const { lines, log } = recording();
 
-    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), { now, log });
-    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, log });
+    const [config, revoked] = [readConfig({ HOST }), aKey(2, { revokedAt: now() })];
 
-    expect([active, revoked]).toStrictEqual([{ known: [] }, { known: [] }]);
+    for (const keys of [await keysWith(aKey(1), revoked), await keysWith(revoked)])
+      expect(await startKeys(config, keys, { now, log })).toStrictEqual({ known: [] });
+
     expect(lines).toStrictEqual([
       'info: the API keys are in the storage, which knows only their digests; ' +
         'for another one run: bin/petstore keys create --label NAME',
