@@ -73,8 +73,7 @@ describe('without a key anywhere', () => {
     'none is made that would get into a log, and the log says what to do: %s',
     async (DATABASE_URL, hint) => {
       const { lines, log } = recording();
-      const config = readConfig({ DATABASE_URL });
-      const keys = await startKeys(config, NOBODY, { now, log, isLogged: true });
+      const keys = await startKeys(readConfig({ DATABASE_URL }), NOBODY, { now, log, isLogged: true });
       expect(keys).toStrictEqual({ known: [] });
       expect(lines).toStrictEqual([`warn: there is no API key yet; ${hint}`]);
     },

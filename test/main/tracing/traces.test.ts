@@ -44,11 +44,11 @@ function linesOf({ service }: Traced): Record<string, unknown>[] {
 }
 
 it('a request that is counted is a span, with its use case and its call to the storage below it', async () => {
-  const run = await traced({ METRICS_PORT: '0' });
+  const run = await traced({ METRICS_PORT: '0', TRUST_PROXY: 'true' });
   const { receiver, url } = run;
   const answer = await ask(`${url}/v1/pets?`, {
     body: '{"name":"Rex","categoryId":7}',
-    headers: { ...SAMPLED, tracestate: 'vendor=a,other=b', 'x-request-id': 'r1' },
+    headers: { ...SAMPLED, tracestate: 'a=1,b=2', 'x-request-id': 'r1', 'x-forwarded-proto': 'https' },
   });
   expect(answer.status).toBe(201);
   await receiver.count(3);
@@ -66,7 +66,7 @@ it('a request that is counted is a span, with its use case and its call to the s
   const common = {
     traceId: TRACE,
     spanId: expect.stringMatching(ID),
-    traceState: 'vendor=a,other=b',
+    traceState: 'a=1,b=2',
     status: UNSET,
     resource,
   };
@@ -82,6 +82,7 @@ it('a request that is counted is a span, with its use case and its call to the s
       attributes: { 'http.response.header.x-request-id': ['r1'], 'petstore.key.id': 'tests' },
     },
   ]);
+  expect(request?.attributes).toMatchObject({ 'url.scheme': 'https' });
   expect(new Set([insert?.spanId, create?.spanId, request?.spanId, CALLER])).toHaveProperty('size', 4);
   expect(receiver.exports[0]).toMatchObject({
     path: '/v1/traces',
