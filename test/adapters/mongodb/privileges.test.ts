@@ -48,7 +48,8 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       migrator: here('readWrite', 'dbAdmin'),
       service: here('readWrite'),
       checker: here('read'),
-      reader: [],
+      stranger: [],
+      neighbour: [{ role: 'readWrite', db: 'another' }],
       blind: ['blind'],
       heir: ['heir'],
       anywhere: ['readWriteAnyDatabase'],
@@ -108,14 +109,14 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
+  const EVERY_RIGHT =
+    'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
+    'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
+    'find on "schema"';
   it.each([
     ['checker', 'insert on "pets", update on "api_keys", insert on "rate_limits", update on "rate_limits"'],
-    [
-      'reader',
-      'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
-        'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
-        'find on "schema"',
-    ],
+    ['stranger', EVERY_RIGHT],
+    ['neighbour', EVERY_RIGHT],
   ])('are refused at the start when a right is certainly missing: %s', async (user, missing) => {
     await expect(openService(urlOf(user))).rejects.toThrow(
       new StorageSetupError(
