@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import { announced, problem, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
@@ -25,30 +25,28 @@ function next(limit: number, after: number): Record<string, string> {
 }
 
 // A page ends before a damaged pet: test/application/pets/list-pets.test.ts.
-describe('a damaged pet', () => {
-  // Otherwise a client that follows the link would loop for ever.
-  test.each([
-    ['at the beginning', 3, '', next(20, 3)],
-    ['at the beginning, of id 0', 0, '', next(20, 0)],
-    ['in front of it', 3, `?limit=1&cursor=${cursorOf(2)}`, next(1, 3)],
-    ['at its own place', 3, `?cursor=${cursorOf(3)}`, {}],
-    ['behind it', 3, `?cursor=${cursorOf(4)}`, {}],
-  ])(
-    'has a link past it only if that leads forwards: from a page that begins %s',
-    async (_, id, query, link) => {
-      await using api = await startWith(new DamagedPet(BigInt(id), 'its name is empty'));
-      expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
-    },
-  );
+// Otherwise a client that follows the link would loop for ever.
+test.each([
+  ['at the beginning', 3, '', next(20, 3)],
+  ['at the beginning, of id 0', 0, '', next(20, 0)],
+  ['in front of it', 3, `?limit=1&cursor=${cursorOf(2)}`, next(1, 3)],
+  ['at its own place', 3, `?cursor=${cursorOf(3)}`, {}],
+  ['behind it', 3, `?cursor=${cursorOf(4)}`, {}],
+])(
+  'a damaged pet has a link past it only if that leads forwards: from a page that begins %s',
+  async (_, id, query, link) => {
+    await using api = await startWith(new DamagedPet(BigInt(id), 'its name is empty'));
+    expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
+  },
+);
 
-  test('is 503 by its id, and for a retry of its request, and is logged each time', async () => {
-    const error = new DamagedPet(3n, 'its name is empty');
-    await using api = await startWith(error);
-    const id = { 'x-request-id': 'the-damaged-one' };
-    expect(whole(await api.get('/v1/pets/3', id))).toStrictEqual(unavailable(announced(PUBLIC_URL)));
-    const retried = await api.post(petBody(), { 'idempotency-key': 'once', ...id });
-    expect(whole(retried)).toStrictEqual(unavailable());
-    const logged = { error, requestId: 'the-damaged-one' };
-    expect(api.log.failures).toStrictEqual([logged, logged]);
-  });
+test('a damaged pet is 503 by its id, and for a retry of its request, and is logged each time', async () => {
+  const error = new DamagedPet(3n, 'its name is empty');
+  await using api = await startWith(error);
+  const id = { 'x-request-id': 'the-damaged-one' };
+  expect(whole(await api.get('/v1/pets/3', id))).toStrictEqual(unavailable(announced(PUBLIC_URL)));
+  const retried = await api.post(petBody(), { 'idempotency-key': 'once', ...id });
+  expect(whole(retried)).toStrictEqual(unavailable());
+  const logged = { error, requestId: 'the-damaged-one' };
+  expect(api.log.failures).toStrictEqual([logged, logged]);
 });

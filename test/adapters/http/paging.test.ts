@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { problem, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -15,32 +15,30 @@ function apiWith(count: number, options: Parameters<typeof startApi>[0] = {}): P
 }
 
 // pets.properties.test.ts walks through any catalogue, and application/pets/list-pets.test.ts while pets are added.
-describe('a page', () => {
-  test.each([
-    ['', 20, 'limit=20', 20],
-    ['?status=sold&limit=1', 1, 'limit=1&status=sold', 2],
-    [`?cursor=${cursorAfter(3)}&limit=1`, 1, 'limit=1', 4],
-  ])('of %j names the next one in Link and in Next-Cursor', async (query, size, repeated, last) => {
-    await using api = await apiWith(21);
-    const page = await api.get(`/v1/pets${query}`);
-    const next = cursorAfter(last);
-    expect(JSON.parse(page.body)).toHaveLength(size);
-    const headers = {
-      link: `<${api.url}/v1/pets?${repeated}&cursor=${next}>; rel="next"`,
-      'next-cursor': next,
-    };
-    expect(whole(page).headers).toStrictEqual(headers);
-    expect(whole(await api.request('HEAD', `/v1/pets${query}`)).headers).toStrictEqual(headers);
-  });
+test.each([
+  ['', 20, 'limit=20', 20],
+  ['?status=sold&limit=1', 1, 'limit=1&status=sold', 2],
+  [`?cursor=${cursorAfter(3)}&limit=1`, 1, 'limit=1', 4],
+])('a page of %j names the next one in Link and in Next-Cursor', async (query, size, repeated, last) => {
+  await using api = await apiWith(21);
+  const page = await api.get(`/v1/pets${query}`);
+  const next = cursorAfter(last);
+  expect(JSON.parse(page.body)).toHaveLength(size);
+  const headers = {
+    link: `<${api.url}/v1/pets?${repeated}&cursor=${next}>; rel="next"`,
+    'next-cursor': next,
+  };
+  expect(whole(page).headers).toStrictEqual(headers);
+  expect(whole(await api.request('HEAD', `/v1/pets${query}`)).headers).toStrictEqual(headers);
+});
 
-  test.each([
-    '?limit=21',
-    `?limit=1&cursor=${cursorAfter(20)}`,
-    `?limit=1&status=sold&cursor=${cursorAfter(18)}`,
-  ])('that is the last has neither: %s', async (query) => {
-    await using api = await apiWith(21);
-    expect(whole(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
-  });
+test.each([
+  '?limit=21',
+  `?limit=1&cursor=${cursorAfter(20)}`,
+  `?limit=1&status=sold&cursor=${cursorAfter(18)}`,
+])('a page that is the last has neither: %s', async (query) => {
+  await using api = await apiWith(21);
+  expect(whole(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
 });
 
 test('a cursor that this service never issued is 400', async () => {

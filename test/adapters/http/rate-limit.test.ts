@@ -127,26 +127,24 @@ test.each([
   },
 );
 
-describe('a limiter that cannot count', () => {
-  const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
+const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
 
-  test('because its storage is unavailable lets requests through, and reports it', async () => {
-    const error = new StorageUnavailable('away');
-    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
-    for (const id of ['a', 'b', 'c']) {
-      const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
-      expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
-    }
-    expect(api.log.notCounted).toStrictEqual(['a', 'b', 'c'].map((requestId) => ({ error, requestId })));
-    expect(api.log.failures).toStrictEqual([]);
-  });
+test('a limiter that cannot count because its storage is unavailable lets requests through, and reports it', async () => {
+  const error = new StorageUnavailable('away');
+  await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+  for (const id of ['a', 'b', 'c']) {
+    const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
+    expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
+  }
+  expect(api.log.notCounted).toStrictEqual(['a', 'b', 'c'].map((requestId) => ({ error, requestId })));
+  expect(api.log.failures).toStrictEqual([]);
+});
 
-  test('because of a bug is a bug: 500', async () => {
-    const error = new TypeError('x is not a function');
-    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
-    const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
-    expect(whole(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
-    expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
-    expect(api.log.notCounted).toStrictEqual([]);
-  });
+test('a limiter that cannot count because of a bug is a bug: 500', async () => {
+  const error = new TypeError('x is not a function');
+  await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+  const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
+  expect(whole(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
+  expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
+  expect(api.log.notCounted).toStrictEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/contract/answer-headers.ts';
 import { NOT_HTTP, OK, URI_TOO_LONG, whole } from '../../../support/answer.ts';
@@ -99,33 +99,28 @@ test.each([
   expect(log.records).toStrictEqual([record(400, 'POST')]);
 });
 
-describe('a request that does not end in time', () => {
-  const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20 };
+const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20 };
 
-  test('is late although its client does not read the answer before it', async () => {
-    const { client, connect, log, answer, handled } = await startWithClient('', limits);
-    client.socket.pause();
-    await client.send(get('/1') + get('/2').slice(0, -2));
-    await answer('x'.repeat(200_000));
-    // Its time begins later, so it is late after the first.
-    await connect().send('GET / HTTP/1.1\r\nHost');
-    await log.record(0);
-    client.socket.resume();
-    await settled();
-    expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 408], true, ['GET /1']]);
-  });
+test('a request that does not end in time is late although its client does not read the answer before it', async () => {
+  const { client, connect, log, answer, handled } = await startWithClient('', limits);
+  client.socket.pause();
+  await client.send(get('/1') + get('/2').slice(0, -2));
+  await answer('x'.repeat(200_000));
+  // Its time begins later, so it is late after the first.
+  await connect().send('GET / HTTP/1.1\r\nHost');
+  await log.record(0);
+  client.socket.resume();
+  await settled();
+  expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 408], true, ['GET /1']]);
+});
 
-  test('is late behind a request in progress, whose answer comes first', async () => {
-    const { client, connect, log, answer } = await startWithClient(
-      get('/1') + get('/2').slice(0, -2),
-      limits,
-    );
-    // Its time begins later, so it is late after the first.
-    await connect().send('GET / HTTP/1.1\r\nHost');
-    await log.record(0);
-    await answer();
-    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 408], true]);
-  });
+test('a request that does not end in time is late behind a request in progress, whose answer comes first', async () => {
+  const { client, connect, log, answer } = await startWithClient(get('/1') + get('/2').slice(0, -2), limits);
+  // Its time begins later, so it is late after the first.
+  await connect().send('GET / HTTP/1.1\r\nHost');
+  await log.record(0);
+  await answer();
+  expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 408], true]);
 });
 
 test('the first start of a TLS handshake is reported', async () => {

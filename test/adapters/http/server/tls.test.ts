@@ -44,24 +44,22 @@ async function certificate(api: Api): Promise<string | undefined> {
 const OLD = new X509Certificate(PAIR.cert).fingerprint256;
 const NEW = new X509Certificate(RENEWED_PAIR.cert).fingerprint256;
 
-describe('a server with a certificate', () => {
-  test('speaks TLS 1.2 and 1.3, and refuses TLS 1.1', async () => {
-    await using api = await startApi({ speaksTls: true });
-    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const socket = await handshake(api, { minVersion: version, maxVersion: version });
-      expect(socket.getProtocol()).toBe(version);
-    }
-    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    await expect(handshake(api, old)).rejects.toThrow(/alert protocol version/);
-  });
+test('a server with a certificate speaks TLS 1.2 and 1.3, and refuses TLS 1.1', async () => {
+  await using api = await startApi({ speaksTls: true });
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const socket = await handshake(api, { minVersion: version, maxVersion: version });
+    expect(socket.getProtocol()).toBe(version);
+  }
+  const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+  await expect(handshake(api, old)).rejects.toThrow(/alert protocol version/);
+});
 
-  test('chooses HTTP/1.1, and refuses a client that speaks HTTP/2 only', async () => {
-    await using api = await startApi({ speaksTls: true });
-    for (const ALPNProtocols of [['h2', 'http/1.1'], ['http/1.1']]) {
-      expect((await handshake(api, { ALPNProtocols })).alpnProtocol).toBe('http/1.1');
-    }
-    await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
-  });
+test('a server with a certificate chooses HTTP/1.1, and refuses a client that speaks HTTP/2 only', async () => {
+  await using api = await startApi({ speaksTls: true });
+  for (const ALPNProtocols of [['h2', 'http/1.1'], ['http/1.1']]) {
+    expect((await handshake(api, { ALPNProtocols })).alpnProtocol).toBe('http/1.1');
+  }
+  await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
 });
 
 test('a client that has ended its side gets its answer', async () => {
@@ -137,28 +135,26 @@ describe('a client that does not shake hands', () => {
   });
 });
 
-describe('a drain', () => {
-  test('closes a client that does not shake hands at its timeout, and does not count it', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ speaksTls: true, pets, limits: { handshakeTimeoutMs: 3_600_000 } });
-    const silent = await dial(api);
-    await api.connect(LIST);
-    await pets.calls(1);
-    const [cutOff] = await Promise.all([api.drain(50), whenClosed(silent)]);
-    expect(cutOff).toBe(1);
-  });
+test('a drain closes a client that does not shake hands at its timeout, and does not count it', async () => {
+  const pets = new HeldPetRepository();
+  await using api = await startApi({ speaksTls: true, pets, limits: { handshakeTimeoutMs: 3_600_000 } });
+  const silent = await dial(api);
+  await api.connect(LIST);
+  await pets.calls(1);
+  const [cutOff] = await Promise.all([api.drain(50), whenClosed(silent)]);
+  expect(cutOff).toBe(1);
+});
 
-  test('answers a client whose handshake was in progress', async () => {
-    await using api = await startApi({ speaksTls: true });
-    const tcp = await dial(api);
-    await api.get('/livez');
-    const drained = api.drain(TIMEOUT_MS);
-    const socket = connectTls({ socket: tcp, ca: ROOT_CERT });
-    socket.write(LIVEZ);
-    const [bytes] = (await once(socket, 'data')) as [Buffer];
-    expect(bytes.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n/);
-    expect(await drained).toBe(0);
-  });
+test('a drain answers a client whose handshake was in progress', async () => {
+  await using api = await startApi({ speaksTls: true });
+  const tcp = await dial(api);
+  await api.get('/livez');
+  const drained = api.drain(TIMEOUT_MS);
+  const socket = connectTls({ socket: tcp, ca: ROOT_CERT });
+  socket.write(LIVEZ);
+  const [bytes] = (await once(socket, 'data')) as [Buffer];
+  expect(bytes.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n/);
+  expect(await drained).toBe(0);
 });
 
 describe('another certificate', () => {
