@@ -96,8 +96,9 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     // Nothing waits before it, and no write is under way.
     await new Promise<void>((resolve) => output.flush(resolve));
     output.write('x'.repeat(MAX_BYTES + 1));
+    output.write('it would fit, but not in its place\n');
     await fifo.read(/last\n\{"report":true\}\n/);
-    expect(reports).toStrictEqual([8_000 - count, 1]);
+    expect(reports).toStrictEqual([8_000 - count, 2]);
   });
 
   it('waits at the end for a slow reader, and reports what was dropped', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { errorFields } from '../../../src/main/log/error-fields.ts';
 
@@ -21,10 +22,12 @@ it.each([
   expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
 });
 
-it('a bug has its stack', () => {
+it('a bug has its stack, and an error that only an operator can end its properties', () => {
   const fields = errorFields(new TypeError('boom', { cause: FULL }));
   expect(fields).toMatchObject({
     type: 'TypeError',
     stack: expect.stringMatching(/TypeError: boom\n[^]*disk I/),
   });
+  const damaged = { type: 'DamagedPet', kind: 'damaged-pet', id: 7n, stack: expect.any(String) };
+  expect(errorFields(new DamagedPet(7n, 'status must be …'))).toMatchObject(damaged);
 });

@@ -154,7 +154,7 @@ describe('the port of the metrics', () => {
   it('stops the start with one line if another program has it', async () => {
     const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
     await expect(startService({ METRICS_PORT })).rejects.toThrow(
-      `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1`,
+      `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1: stop what uses it, or set another METRICS_PORT`,
     );
   });
 });
