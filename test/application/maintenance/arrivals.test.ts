@@ -6,7 +6,7 @@ import { CopyPets } from '../../../src/application/maintenance/copy-pets.ts';
 import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-health.ts';
-import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
+import type { ArchivedPet, OnProgress, PetArchive } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, archiveWith, sha256, storeWith } from '../../support/archived-pets.ts';
 import { numbers } from '../../support/numbers.ts';
 
@@ -14,7 +14,8 @@ import { numbers } from '../../support/numbers.ts';
 const PETS = archivedPets(2_000).map((pet) => anArchivedPet({ id: pet.id }));
 const LAST = PETS.at(-1)!.id;
 
-const ignore = () => {};
+/** The progress never exceeds the total. */
+const within: OnProgress = ({ done, total = 0 }) => expect(done).toBeLessThanOrEqual(total);
 
 /** An archive to which a service adds a pet just before the call with this number. */
 async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
@@ -33,11 +34,11 @@ async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
 
 async function findingsIn(archive: PetArchive): Promise<readonly Finding[]> {
   const checked = { archive, keys: { list: async () => [] }, inspector: { async *findings() {} } };
-  return Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(ignore));
+  return Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(within));
 }
 
 function copy(source: PetArchive, target: PetArchive) {
-  return new CopyPets(new ArchiveSource(source), target).execute(ignore);
+  return new CopyPets(new ArchiveSource(source), target).execute(within);
 }
 
 /** Before each call of a run, and once after the last. */
@@ -47,7 +48,7 @@ it.each(MOMENTS)('no run stumbles over the pet %i that arrives before its read %
   const pet = anArchivedPet({ id });
   const isOld = (one: ArchivedPet) => one.id !== id;
 
-  const batches = await Array.fromAsync(new ExportPets(await arriving(pet, before)).execute(ignore));
+  const batches = await Array.fromAsync(new ExportPets(await arriving(pet, before)).execute(within));
   expect(batches.flat().filter(isOld)).toStrictEqual(PETS);
 
   expect(await findingsIn(await arriving(pet, before))).toStrictEqual([]);
@@ -76,7 +77,7 @@ it('every run meets a damaged pet whose id is 0', async () => {
   const torn = archiveWith(sound, {
     read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
   });
-  await expect(Array.fromAsync(new ExportPets(torn).execute(ignore))).rejects.toBe(damaged);
+  await expect(Array.fromAsync(new ExportPets(torn).execute(within))).rejects.toBe(damaged);
   await expect(copy(torn, new InMemoryPetRepository())).rejects.toBe(damaged);
   await expect(copy(sound, torn)).rejects.toBe(damaged);
   expect(await findingsIn(torn)).toStrictEqual([{ about: 'pet 0', problem: 'it is torn' }]);

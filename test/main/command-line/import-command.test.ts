@@ -58,11 +58,11 @@ it('import from standard input takes what export writes, through a pipe, and kee
   expect(await readdir(TMPDIR)).toStrictEqual([]);
 });
 
-it('import from standard input needs a place to keep it', async () => {
-  const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/nonexistent' };
+it('import from standard input needs a place to keep it, and says so in one line', async () => {
+  const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/non\nexistent' };
   const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
   expect(await program.ended).toStrictEqual(FAILED);
-  expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/nonexistent: ENOENT/);
+  expect(program.stderr).toMatch(/^petstore: standard input cannot be kept in \/non existent: ENOENT/);
 });
 
 it('an import says how many pets were there, and how many others are, to programs and to people', async () => {
