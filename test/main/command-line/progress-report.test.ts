@@ -64,14 +64,14 @@ describe('progress on any output but a terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn ten times a second', () => {
+  it('is a bar that is redrawn ten times a second, and at once when the work is over', () => {
     const { shown, at, progress } = report({ isTTY: true, columns: 200 });
     progress.clear();
     at(0, 0);
     at(50, 100);
     at(100, 500);
     at(199, 600);
-    at(200, 1000);
+    at(199, 1000);
     progress.clear();
     // There is no bar to remove.
     progress.clear();
