@@ -67,7 +67,7 @@ describe('the certificate and its key', () => {
   });
 });
 
-it('a renewal that begins during another reads the files after it', async () => {
+it('a renewal that begins during another reads the files after it', { timeout: 20_000 }, async () => {
   const file = await fileWith(PAIR.key + PAIR.cert);
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const used: string[] = [];
