@@ -131,28 +131,26 @@ it.each([
   expect(inBrief).toStrictEqual(lines);
 });
 
-describe('the audit line of a pet', () => {
-  const WHO = { requestId: 'r', keyId: '0123456789abcdef', keyLabel: 'ci' };
-  const CREATED = { ...WHO, petId: 42n, replayed: false };
-  const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...WHO, petId: 42 };
+const WHO = { requestId: 'r', keyId: '0123456789abcdef', keyLabel: 'ci' };
+const CREATED = { ...WHO, petId: 42n, replayed: false };
+const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...WHO, petId: 42 };
 
-  it('says who was given an existing pet again, with the last id to the last digit', () => {
-    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true, petId: MAX_PET_ID }))).toStrictEqual([
-      { ...LINE, audit: 'pet.replayed', petId: 9_007_199_254_740_991 },
-    ]);
-  });
+it('the audit line of a pet says who was given an existing pet again, with the last id to the last digit', () => {
+  expect(logged((log) => log.petCreated({ ...CREATED, replayed: true, petId: MAX_PET_ID }))).toStrictEqual([
+    { ...LINE, audit: 'pet.replayed', petId: 9_007_199_254_740_991 },
+  ]);
+});
 
-  it('says who created which pet at every level but silent, and turns on no lines of requests', () => {
-    const report = (log: RequestLog) => {
-      log.answered(REQUEST);
-      log.petCreated(CREATED);
-      log.answered(REQUEST);
-    };
-    for (const level of ['warn', 'error', 'fatal']) expect(logged(report, level)).toStrictEqual([LINE]);
-    const create = (log: RequestLog) => log.petCreated(CREATED);
-    for (const level of ['trace', 'info']) expect(logged(create, level)).toStrictEqual([LINE]);
-    expect(logged(create, 'silent')).toStrictEqual([]);
-  });
+it('the audit line of a pet says who created which pet at every level but silent, and turns on no lines of requests', () => {
+  const report = (log: RequestLog) => {
+    log.answered(REQUEST);
+    log.petCreated(CREATED);
+    log.answered(REQUEST);
+  };
+  for (const level of ['warn', 'error', 'fatal']) expect(logged(report, level)).toStrictEqual([LINE]);
+  const create = (log: RequestLog) => log.petCreated(CREATED);
+  for (const level of ['trace', 'info']) expect(logged(create, level)).toStrictEqual([LINE]);
+  expect(logged(create, 'silent')).toStrictEqual([]);
 });
 
 it('the log line of a request that was not counted is a warning that counts such requests, but not in an outage', () => {

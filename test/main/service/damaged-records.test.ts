@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
@@ -20,81 +20,77 @@ async function damagedFile(): Promise<string> {
   return `sqlite:${file}`;
 }
 
-describe('a damaged pet', () => {
-  it.each<readonly [string, string, (damaged: string, sound: string, file: string) => readonly string[]]>([
-    ['an export to standard output', petLines(PETS.slice(0, 1000)), (from) => ['export', '--from', from]],
-    ['an export to a file', '', (from, _, file) => ['export', '--from', from, file]],
-    ['a copy to it', '', (to, from) => ['copy', '--from', from, '--to', to]],
-  ])('stops %s, which leaves no file', async (_, printed, argumentsFor) => {
-    const target = await newFile();
-    const sound = `sqlite:${await fileWith(PETS)}`;
-    const program = await fails(argumentsFor(await damagedFile(), sound, target));
-    expect([program.stdout, program.stderr]).toStrictEqual([printed, LINE]);
-    expect(await readdir(dirname(target))).toStrictEqual([]);
-  });
-
-  it('is an error in the log of the service, with its id and none of its contents', async () => {
-    const { url, log, logged } = await startService({ DATABASE_URL: await damagedFile() });
-
-    const answer = await ask(`${url}/v1/pets/${DAMAGED.id}`, { headers: { 'x-request-id': 'it' } });
-
-    expect(answer.status).toBe(503);
-    expect(await logged(/^failure$/)).toMatchObject({
-      level: 50,
-      requestId: 'it',
-      err: { type: 'DamagedPet', kind: 'damaged-pet', id: Number(DAMAGED.id) },
-    });
-    expect(JSON.stringify(log)).not.toContain('secret');
-  });
+it.each<readonly [string, string, (damaged: string, sound: string, file: string) => readonly string[]]>([
+  ['an export to standard output', petLines(PETS.slice(0, 1000)), (from) => ['export', '--from', from]],
+  ['an export to a file', '', (from, _, file) => ['export', '--from', from, file]],
+  ['a copy to it', '', (to, from) => ['copy', '--from', from, '--to', to]],
+])('a damaged pet stops %s, which leaves no file', async (_, printed, argumentsFor) => {
+  const target = await newFile();
+  const sound = `sqlite:${await fileWith(PETS)}`;
+  const program = await fails(argumentsFor(await damagedFile(), sound, target));
+  expect([program.stdout, program.stderr]).toStrictEqual([printed, LINE]);
+  expect(await readdir(dirname(target))).toStrictEqual([]);
 });
 
-describe('a damaged API key', () => {
-  const lineOf = (id: string) =>
-    `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
+it('a damaged pet is an error in the log of the service, with its id and none of its contents', async () => {
+  const { url, log, logged } = await startService({ DATABASE_URL: await damagedFile() });
 
-  async function withKeys() {
-    const file = await newFile();
-    const DATABASE_URL = `sqlite:${file}`;
-    const create = async (label: string) => {
-      const { stdout } = await succeeds(['keys', 'create', '--label', label], { DATABASE_URL });
-      return { token: stdout.trim(), id: stdout.split('_')[1]! };
-    };
-    const [good, bad] = [await create('good'), await create('bad')];
-    damage(file, `UPDATE api_keys SET scopes = 'secret' WHERE id = '${bad.id}'`);
-    return { DATABASE_URL, good, bad };
+  const answer = await ask(`${url}/v1/pets/${DAMAGED.id}`, { headers: { 'x-request-id': 'it' } });
+
+  expect(answer.status).toBe(503);
+  expect(await logged(/^failure$/)).toMatchObject({
+    level: 50,
+    requestId: 'it',
+    err: { type: 'DamagedPet', kind: 'damaged-pet', id: Number(DAMAGED.id) },
+  });
+  expect(JSON.stringify(log)).not.toContain('secret');
+});
+
+const lineOf = (id: string) =>
+  `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
+
+async function withKeys() {
+  const file = await newFile();
+  const DATABASE_URL = `sqlite:${file}`;
+  const create = async (label: string) => {
+    const { stdout } = await succeeds(['keys', 'create', '--label', label], { DATABASE_URL });
+    return { token: stdout.trim(), id: stdout.split('_')[1]! };
+  };
+  const [good, bad] = [await create('good'), await create('bad')];
+  damage(file, `UPDATE api_keys SET scopes = 'secret' WHERE id = '${bad.id}'`);
+  return { DATABASE_URL, good, bad };
+}
+
+it('a damaged API key is refused with 503; the other keys stay valid', async () => {
+  const { DATABASE_URL, good, bad } = await withKeys();
+  const { url, log, logged } = await startService({ API_KEYS: '', DATABASE_URL });
+
+  const answer = await ask(`${url}/v1/pets`, { key: bad.token });
+  const message = 'a stored record is damaged; it has been logged under this request id';
+  expect(answer.status).toBe(503);
+  expect(answer.body).toBe(JSON.stringify({ code: 'UNAVAILABLE', message, status: 503 }));
+  expect((await ask(`${url}/v1/pets`, { key: good.token })).status).toBe(200);
+  expect(await logged(/^failure$/)).toMatchObject({
+    level: 50,
+    err: { kind: 'damaged-api-key', id: bad.id },
+  });
+  expect(JSON.stringify(log)).not.toContain('secret');
+});
+
+it('a damaged API key is listed beside the other keys, as text and as JSON, and named by the other commands', async () => {
+  const { DATABASE_URL, good, bad } = await withKeys();
+
+  const table = await fails(['keys', 'list'], { DATABASE_URL });
+  expect(table.stderr).toBe(lineOf(bad.id));
+  expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
+  expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
+
+  const json = await fails(['keys', 'list', '--json'], { DATABASE_URL });
+  expect(JSON.parse(json.stdout)).toContainEqual({ id: bad.id, state: 'damaged' });
+  expect(JSON.parse(json.stdout)).toHaveLength(2);
+
+  for (const command of ['show', 'revoke', 'rotate']) {
+    const program = await fails(['keys', command, bad.id], { DATABASE_URL });
+    expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
   }
-
-  it('is refused with 503; the other keys stay valid', async () => {
-    const { DATABASE_URL, good, bad } = await withKeys();
-    const { url, log, logged } = await startService({ API_KEYS: '', DATABASE_URL });
-
-    const answer = await ask(`${url}/v1/pets`, { key: bad.token });
-    const message = 'a stored record is damaged; it has been logged under this request id';
-    expect(answer.status).toBe(503);
-    expect(answer.body).toBe(JSON.stringify({ code: 'UNAVAILABLE', message, status: 503 }));
-    expect((await ask(`${url}/v1/pets`, { key: good.token })).status).toBe(200);
-    expect(await logged(/^failure$/)).toMatchObject({
-      level: 50,
-      err: { kind: 'damaged-api-key', id: bad.id },
-    });
-    expect(JSON.stringify(log)).not.toContain('secret');
-  });
-
-  it('is listed beside the other keys, as text and as JSON, and named by the other commands', async () => {
-    const { DATABASE_URL, good, bad } = await withKeys();
-
-    const table = await fails(['keys', 'list'], { DATABASE_URL });
-    expect(table.stderr).toBe(lineOf(bad.id));
-    expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
-    expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
-
-    const json = await fails(['keys', 'list', '--json'], { DATABASE_URL });
-    expect(JSON.parse(json.stdout)).toContainEqual({ id: bad.id, state: 'damaged' });
-    expect(JSON.parse(json.stdout)).toHaveLength(2);
-
-    for (const command of ['show', 'revoke', 'rotate']) {
-      const program = await fails(['keys', command, bad.id], { DATABASE_URL });
-      expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
-    }
-  });
 });

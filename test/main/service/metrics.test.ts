@@ -17,71 +17,69 @@ const PET = '{"name":"Rex","categoryId":7}';
 const requests = (method: string, route: string, status_class: string) =>
   `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
 
-describe('the metrics of a service', () => {
-  it('count what requests and storage did', async () => {
-    const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}` };
-    const { url, metricsUrl } = await startService(env);
-    expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
-    await ask(`${url}/v1/pets`, { body: PET });
-    await ask(`${url}/v1/pets`, { body: PET, headers: { 'idempotency-key': 'a' } });
-    await ask(`${url}/v1/pets?limit=1`);
-    await ask(`${url}/v1/pets/1`);
-    await ask(`${url}/v1/pets/9`, { method: 'HEAD' });
-    await ask(`${url}/v1/pets`, { key: '' });
-    await ask(`${url}/v1/pets`, { key: mintKey().token });
-    await ask(`${url}/nothing`);
-    await ask(`${url}/readyz`);
-    const series = await scrape(metricsUrl);
-    expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
-      [requests('POST', '/v1/pets', '2xx')]: 2,
-      [requests('GET', '/v1/pets', '2xx')]: 1,
-      [requests('GET', '/v1/pets/:petId', '2xx')]: 1,
-      [requests('HEAD', '/v1/pets/:petId', '4xx')]: 1,
-      [requests('GET', 'none', '4xx')]: 3,
-      [requests('GET', '/readyz', '2xx')]: 1,
-    });
-    const { version, commit } = readBuild();
-    expect(nonZero(series, 'petstore_')).toMatchObject({
-      [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
-      'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
-      'petstore_storage_operation_duration_seconds_count{operation="insert_pet_once"}': 1,
-      'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,
-      'petstore_storage_operation_duration_seconds_count{operation="find_pet"}': 2,
-      'petstore_storage_operation_duration_seconds_count{operation="find_key"}': 1,
-      'petstore_deprecated_calls_total{key_id="tom"}': 2,
-      'petstore_key_verifications_total{outcome="accepted"}': 5,
-      'petstore_key_verifications_total{outcome="unknown"}': 1,
-      petstore_storage_ready: 1,
-    });
-    expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
-    expect(series.get('http_requests_in_flight')).toBe(0);
-    // None came yet.
-    expect(series.get('http_responses_total{status="302"}')).toBe(0);
-    expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
+it('the metrics of a service count what requests and storage did', async () => {
+  const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}` };
+  const { url, metricsUrl } = await startService(env);
+  expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
+  await ask(`${url}/v1/pets`, { body: PET });
+  await ask(`${url}/v1/pets`, { body: PET, headers: { 'idempotency-key': 'a' } });
+  await ask(`${url}/v1/pets?limit=1`);
+  await ask(`${url}/v1/pets/1`);
+  await ask(`${url}/v1/pets/9`, { method: 'HEAD' });
+  await ask(`${url}/v1/pets`, { key: '' });
+  await ask(`${url}/v1/pets`, { key: mintKey().token });
+  await ask(`${url}/nothing`);
+  await ask(`${url}/readyz`);
+  const series = await scrape(metricsUrl);
+  expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
+    [requests('POST', '/v1/pets', '2xx')]: 2,
+    [requests('GET', '/v1/pets', '2xx')]: 1,
+    [requests('GET', '/v1/pets/:petId', '2xx')]: 1,
+    [requests('HEAD', '/v1/pets/:petId', '4xx')]: 1,
+    [requests('GET', 'none', '4xx')]: 3,
+    [requests('GET', '/readyz', '2xx')]: 1,
   });
+  const { version, commit } = readBuild();
+  expect(nonZero(series, 'petstore_')).toMatchObject({
+    [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
+    'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
+    'petstore_storage_operation_duration_seconds_count{operation="insert_pet_once"}': 1,
+    'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,
+    'petstore_storage_operation_duration_seconds_count{operation="find_pet"}': 2,
+    'petstore_storage_operation_duration_seconds_count{operation="find_key"}': 1,
+    'petstore_deprecated_calls_total{key_id="tom"}': 2,
+    'petstore_key_verifications_total{outcome="accepted"}': 5,
+    'petstore_key_verifications_total{outcome="unknown"}': 1,
+    petstore_storage_ready: 1,
+  });
+  expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
+  expect(series.get('http_requests_in_flight')).toBe(0);
+  // None came yet.
+  expect(series.get('http_responses_total{status="302"}')).toBe(0);
+  expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
+});
 
-  it('count why keys were refused, what the rate limit did, and the inserts of each commit', async () => {
-    const env = { API_KEYS: '', DATABASE_URL: `sqlite:${await newFile()}` };
-    const create = async (...options: readonly string[]) => {
-      return (await succeeds(['keys', 'create', '--label', 'x', ...options], env)).stdout.trim();
-    };
-    const [limited, revoked, key] = [await create('--rate-limit', '1/60s'), await create(), await create()];
-    await succeeds(['keys', 'revoke', revoked.split('_')[1]!], env);
-    const { url, metricsUrl } = await startService({ ...ON, ...env });
-    for (const one of [limited, limited, revoked]) await ask(`${url}/v1/pets`, { key: one });
-    await Promise.all(numbers(20).map(() => ask(`${url}/v1/pets`, { key, body: PET })));
-    const series = await scrape(metricsUrl);
-    expect(nonZero(series, 'petstore_key_verifications_total')).toStrictEqual({
-      'petstore_key_verifications_total{outcome="accepted"}': 22,
-      'petstore_key_verifications_total{outcome="revoked"}': 1,
-    });
-    expect(nonZero(series, 'petstore_rate_limit_decisions_total')).toStrictEqual({
-      'petstore_rate_limit_decisions_total{decision="allowed"}': 1,
-      'petstore_rate_limit_decisions_total{decision="limited"}': 1,
-    });
-    expect(series.get('petstore_storage_commit_inserts_sum')).toBe(20);
-    expect(series.get('petstore_storage_commit_inserts_count')).toBeLessThanOrEqual(20);
+it('the metrics of a service count why keys were refused, what the rate limit did, and the inserts of each commit', async () => {
+  const env = { API_KEYS: '', DATABASE_URL: `sqlite:${await newFile()}` };
+  const create = async (...options: readonly string[]) => {
+    return (await succeeds(['keys', 'create', '--label', 'x', ...options], env)).stdout.trim();
+  };
+  const [limited, revoked, key] = [await create('--rate-limit', '1/60s'), await create(), await create()];
+  await succeeds(['keys', 'revoke', revoked.split('_')[1]!], env);
+  const { url, metricsUrl } = await startService({ ...ON, ...env });
+  for (const one of [limited, limited, revoked]) await ask(`${url}/v1/pets`, { key: one });
+  await Promise.all(numbers(20).map(() => ask(`${url}/v1/pets`, { key, body: PET })));
+  const series = await scrape(metricsUrl);
+  expect(nonZero(series, 'petstore_key_verifications_total')).toStrictEqual({
+    'petstore_key_verifications_total{outcome="accepted"}': 22,
+    'petstore_key_verifications_total{outcome="revoked"}': 1,
   });
+  expect(nonZero(series, 'petstore_rate_limit_decisions_total')).toStrictEqual({
+    'petstore_rate_limit_decisions_total{decision="allowed"}': 1,
+    'petstore_rate_limit_decisions_total{decision="limited"}': 1,
+  });
+  expect(series.get('petstore_storage_commit_inserts_sum')).toBe(20);
+  expect(series.get('petstore_storage_commit_inserts_count')).toBeLessThanOrEqual(20);
 });
 
 describe('the port of the metrics', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { scrape } from '../../support/metrics.ts';
@@ -10,37 +10,38 @@ const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { 
 /** None is sent. */
 const TRACES = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_off' };
 
-describe('a signal', () => {
-  it.each([
-    ['SIGINT', 'SIGTERM'],
-    ['SIGHUP', 'SIGINT'],
-  ] as const)('%s lets a request in flight finish, also when it and %s follow', async (signal, other) => {
-    const service = runService({ API_KEYS: KEY });
-    const { complete } = await stalledCreate(await service.url());
+it.each([
+  ['SIGINT', 'SIGTERM'],
+  ['SIGHUP', 'SIGINT'],
+] as const)('%s lets a request in flight finish, also when it and %s follow', async (signal, other) => {
+  const service = runService({ API_KEYS: KEY });
+  const { complete } = await stalledCreate(await service.url());
 
-    service.signal(signal);
-    expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
-    service.signal(signal);
-    service.signal(other);
+  service.signal(signal);
+  expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
+  service.signal(signal);
+  service.signal(other);
 
-    expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.map(({ msg }) => msg)).toStrictEqual([
-      expect.stringMatching(/^listening on /),
-      'shutting down',
-      'audit',
-      'request',
-      'stopped',
-    ]);
-    expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
-    expect(service.stderr).toBe('');
-  });
+  expect(await complete()).toStrictEqual(CREATED);
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.log.map(({ msg }) => msg)).toStrictEqual([
+    expect.stringMatching(/^listening on /),
+    'shutting down',
+    'audit',
+    'request',
+    'stopped',
+  ]);
+  expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
+  expect(service.stderr).toBe('');
+});
 
-  it.each([
-    ['SIGHUP', DONE, []],
-    // A bug.
-    ['SIGUSR2', FAILED, ['stopping because of a bug']],
-  ] as const)('ends a start that awaits the storage and serves metrics: %s', async (signal, end, told) => {
+it.each([
+  ['SIGHUP', DONE, []],
+  // A bug.
+  ['SIGUSR2', FAILED, ['stopping because of a bug']],
+] as const)(
+  'a signal ends a start that awaits the storage and serves metrics: %s',
+  async (signal, end, told) => {
     const { port, asked } = await silentServer();
     const METRICS_PORT = `${await freePort()}`;
     const env = { METRICS_PORT, NODE_OPTIONS: onSigusr2("throw new TypeError('boom')") };
@@ -53,34 +54,32 @@ describe('a signal', () => {
     expect(await service.ended).toStrictEqual(end);
     expect(service.log.map(({ msg }) => msg)).toStrictEqual([...told, 'shutting down']);
     expect(service.stderr).toBe('');
-  });
+  },
+);
+
+it('a drain accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', async () => {
+  const service = runService({ API_KEYS: KEY, ...LONG_DELAY });
+  const url = await service.url();
+  service.signal('SIGTERM');
+  await service.logged('shutting down');
+  expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503, headers: { connection: 'close' } });
+  expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, headers: { connection: 'close' } });
+  service.signal('SIGUSR2');
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+  await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-describe('while it drains', () => {
-  it('accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', async () => {
-    const service = runService({ API_KEYS: KEY, ...LONG_DELAY });
-    const url = await service.url();
-    service.signal('SIGTERM');
-    await service.logged('shutting down');
-    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503, headers: { connection: 'close' } });
-    expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, headers: { connection: 'close' } });
-    service.signal('SIGUSR2');
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
-    await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  });
-
-  it('closes a further connection than MAX_CONNECTIONS, and says how many SHUTDOWN_TIMEOUT cut off', async () => {
-    const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
-    const url = await service.url();
-    const { cutOff } = await stalledCreate(url);
-    await (await connect(url)).closed();
-    await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
-    service.signal('SIGHUP');
-    await cutOff();
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.find(({ msg }) => msg === 'stopped')).toMatchObject({ cutOff: 1 });
-  });
+it('a drain closes a further connection than MAX_CONNECTIONS, and says how many SHUTDOWN_TIMEOUT cut off', async () => {
+  const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
+  const url = await service.url();
+  const { cutOff } = await stalledCreate(url);
+  await (await connect(url)).closed();
+  await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
+  service.signal('SIGHUP');
+  await cutOff();
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.log.find(({ msg }) => msg === 'stopped')).toMatchObject({ cutOff: 1 });
 });
 
 it.each([

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { DONE, type Program, ROOT, run, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -51,49 +51,47 @@ it('a first request that works whatever the certificate is printed, and a warnin
   expect(service.log[0]).toMatchObject({ level: 40, msg });
 });
 
-describe('SIGHUP, with a certificate', () => {
-  it('reads it again for new connections, refuses a broken pair, and lets a request in flight finish', async () => {
-    const { service, url, replace } = await started();
-    expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
-    expect(await certificate(url)).toBe(OLD);
-    const { complete } = await stalledCreate(url);
+it('SIGHUP with a certificate reads it again for new connections, refuses a broken pair, and lets a request in flight finish', async () => {
+  const { service, url, replace } = await started();
+  expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
+  expect(await certificate(url)).toBe(OLD);
+  const { complete } = await stalledCreate(url);
 
-    await replace(PEM_FILES.renewedCert, PEM_FILES.key);
-    service.signal('SIGHUP');
-    expect(await service.logged(REFUSED)).toMatchObject({
-      level: 50,
-      problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
-    });
-    expect(await certificate(url)).toBe(OLD);
-
-    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
-    expect(await certificate(url)).toBe(OLD);
-    service.signal('SIGHUP');
-    expect(await service.logged(READ_AGAIN)).toMatchObject({ level: 30, validTo: expect.any(String) });
-    expect(await certificate(url)).toBe(NEW);
-
-    await replace(PEM_FILES.expiredCert, PEM_FILES.key);
-    service.signal('SIGHUP');
-    expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
-
-    // Its connection says `Connection: close` in a drain only.
-    service.signal('SIGTERM');
-    await service.logged('shutting down');
-    expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
-    expect(service.stderr).toBe('');
+  await replace(PEM_FILES.renewedCert, PEM_FILES.key);
+  service.signal('SIGHUP');
+  expect(await service.logged(REFUSED)).toMatchObject({
+    level: 50,
+    problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
   });
+  expect(await certificate(url)).toBe(OLD);
 
-  it('does not end a start that waits for the storage; SIGTERM does', async () => {
-    const { port, asked } = await silentServer();
-    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
-    await asked;
-    service.signal('SIGHUP');
-    await stop(service);
-    expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
-    expect(service.stderr).toBe('');
-  });
+  await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
+  expect(await certificate(url)).toBe(OLD);
+  service.signal('SIGHUP');
+  expect(await service.logged(READ_AGAIN)).toMatchObject({ level: 30, validTo: expect.any(String) });
+  expect(await certificate(url)).toBe(NEW);
+
+  await replace(PEM_FILES.expiredCert, PEM_FILES.key);
+  service.signal('SIGHUP');
+  expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
+
+  // Its connection says `Connection: close` in a drain only.
+  service.signal('SIGTERM');
+  await service.logged('shutting down');
+  expect(await complete()).toStrictEqual(CREATED);
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
+  expect(service.stderr).toBe('');
+});
+
+it('SIGHUP with a certificate does not end a start that waits for the storage; SIGTERM does', async () => {
+  const { port, asked } = await silentServer();
+  const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
+  await asked;
+  service.signal('SIGHUP');
+  await stop(service);
+  expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
+  expect(service.stderr).toBe('');
 });
 
 it('is made and used by the commands of docs/operations.md', async ({ skip }) => {
