@@ -85,45 +85,43 @@ describe('a signal before the commands are loaded', () => {
   });
 });
 
-describe('a start that fails', () => {
-  it('reports every invalid variable on its own line', async () => {
-    await refused(
-      [],
-      /^petstore: PORT must be an integer from 0 to 65535\npetstore: LOG_LEVEL must be one of [a-z, ]+ silent\n$/,
-      { env: { PORT: 'http', LOG_LEVEL: 'loud' } },
-    );
-  });
+it('a start that fails reports every invalid variable on its own line', async () => {
+  await refused(
+    [],
+    /^petstore: PORT must be an integer from 0 to 65535\npetstore: LOG_LEVEL must be one of [a-z, ]+ silent\n$/,
+    { env: { PORT: 'http', LOG_LEVEL: 'loud' } },
+  );
+});
 
-  // 192.0.2.1 is nobody's: RFC 5737. A label of 64 letters is refused without asking a server.
-  it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
-    [
-      'a port in use, after it made a key and got a SIGHUP,',
-      async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: early('SIGHUP') }),
-      /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
-    ],
-    [
-      'a HOST of another machine, before it asks for keys',
-      async () => ({ HOST: '192.0.2.1' }),
-      /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
-    ],
-    [
-      'a HOST that is a URL, before it asks for keys and without its password',
-      async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}` }),
-      /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
-    ],
-  ])('reports %s in one line', async (_, env, problem) => {
-    const service = runService(await env());
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.stderr).toMatch(problem);
-    expect(service.stdout).toBe('');
-  });
+// 192.0.2.1 is nobody's: RFC 5737. A label of 64 letters is refused without asking a server.
+it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
+  [
+    'a port in use, after it made a key and got a SIGHUP,',
+    async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: early('SIGHUP') }),
+    /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
+  ],
+  [
+    'a HOST of another machine, before it asks for keys',
+    async () => ({ HOST: '192.0.2.1' }),
+    /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
+  ],
+  [
+    'a HOST that is a URL, before it asks for keys and without its password',
+    async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}` }),
+    /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
+  ],
+])('a start that fails reports %s in one line', async (_, env, problem) => {
+  const service = runService(await env());
+  expect(await service.ended).toStrictEqual(FAILED);
+  expect(service.stderr).toMatch(problem);
+  expect(service.stdout).toBe('');
+});
 
-  it('shows the stack of a bug', async () => {
-    const bug =
-      "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
-    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(bug) });
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
-    expect(service.stderr).toContain('src/main/service/start.ts');
-  });
+it('a start that fails shows the stack of a bug', async () => {
+  const bug =
+    "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(bug) });
+  expect(await service.ended).toStrictEqual(FAILED);
+  expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
+  expect(service.stderr).toContain('src/main/service/start.ts');
 });

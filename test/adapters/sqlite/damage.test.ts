@@ -1,6 +1,6 @@
 import { truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { refuseDamaged, sqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
@@ -21,54 +21,52 @@ function changeSchema(file: string, sql: string): void {
 const REDEFINE = (name: string, from: string, to: string) =>
   `UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = '${name}'`;
 
-describe('a damaged file', () => {
-  it.each([
-    ['an index is missing', 'DROP INDEX pets_by_status', 'the index pets_by_status is missing'],
-    [
-      'an index is another one',
-      'DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status, name)',
-      'the index pets_by_status has another definition',
-    ],
-    [
-      'a rule of a table has changed',
-      REDEFINE('pets', 'sold', 'told'),
-      'the table pets has another definition',
-    ],
-    [
-      'an index has lost a row',
-      // A partial index has no entry for the others.
-      `DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status) WHERE id <> 7;
-       ${REDEFINE('pets_by_status', ' WHERE id <> 7', '')}`,
-      'wrong # of entries in index pets_by_status',
-    ],
-  ])('is refused by a service and by an export when %s', async (_, sql, problem) => {
-    const file = await fileWith(PETS);
-    changeSchema(file, sql);
-    for (const open of [openSqliteStorage, openSqliteForReading]) {
-      await expect(open(file)).rejects.toStrictEqual(
-        new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`),
-      );
-    }
-  });
+it.each([
+  ['an index is missing', 'DROP INDEX pets_by_status', 'the index pets_by_status is missing'],
+  [
+    'an index is another one',
+    'DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status, name)',
+    'the index pets_by_status has another definition',
+  ],
+  [
+    'a rule of a table has changed',
+    REDEFINE('pets', 'sold', 'told'),
+    'the table pets has another definition',
+  ],
+  [
+    'an index has lost a row',
+    // A partial index has no entry for the others.
+    `DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status) WHERE id <> 7;
+     ${REDEFINE('pets_by_status', ' WHERE id <> 7', '')}`,
+    'wrong # of entries in index pets_by_status',
+  ],
+])('a damaged file is refused by a service and by an export when %s', async (_, sql, problem) => {
+  const file = await fileWith(PETS);
+  changeSchema(file, sql);
+  for (const open of [openSqliteStorage, openSqliteForReading]) {
+    await expect(open(file)).rejects.toStrictEqual(
+      new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`),
+    );
+  }
+});
 
-  it('is accepted with damaged rows, which are reported when they are read', async () => {
-    const file = await fileWith(PETS);
-    const damages = ["status = 'x'", 'name = NULL', "name = x'00'", "category_id = 'x'", 'category_id = 7.5'];
-    damages.forEach((change, n) => damage(file, `UPDATE pets SET ${change} WHERE id = ${PETS[n]!.id}`));
-    const { pets } = await openService(file);
-    for (const { id } of PETS.slice(0, damages.length))
-      await expect(pets.findById(id)).rejects.toMatchObject({ kind: 'damaged-pet', id });
-  });
+it('a damaged file is accepted with damaged rows, which are reported when they are read', async () => {
+  const file = await fileWith(PETS);
+  const damages = ["status = 'x'", 'name = NULL', "name = x'00'", "category_id = 'x'", 'category_id = 7.5'];
+  damages.forEach((change, n) => damage(file, `UPDATE pets SET ${change} WHERE id = ${PETS[n]!.id}`));
+  const { pets } = await openService(file);
+  for (const { id } of PETS.slice(0, damages.length))
+    await expect(pets.findById(id)).rejects.toMatchObject({ kind: 'damaged-pet', id });
+});
 
-  it('is not checked beyond 16 MiB', async () => {
-    const file = await fileWith(PETS);
-    damage(file, 'DROP INDEX pets_by_status');
-    const db = otherConnection(file);
-    await truncate(file, 16 * 1024 * 1024);
-    expect(() => refuseDamaged(db)).toThrow(StorageSetupError);
-    await truncate(file, 16 * 1024 * 1024 + 1);
-    expect(() => refuseDamaged(db)).not.toThrow();
-  });
+it('a damaged file is not checked beyond 16 MiB', async () => {
+  const file = await fileWith(PETS);
+  damage(file, 'DROP INDEX pets_by_status');
+  const db = otherConnection(file);
+  await truncate(file, 16 * 1024 * 1024);
+  expect(() => refuseDamaged(db)).toThrow(StorageSetupError);
+  await truncate(file, 16 * 1024 * 1024 + 1);
+  expect(() => refuseDamaged(db)).not.toThrow();
 });
 
 const RANGE = `must be an integer from 0 to ${MAX_PET_ID}`;

@@ -174,52 +174,49 @@ describe('after a failed flush', () => {
   );
 });
 
-describe('the descriptors of a log', () => {
-  it('are two, of the file that the connection has open, and are opened anew after a recovery', async ({
-    skip,
-  }) => {
-    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
-    const descriptors = async () =>
-      (await openFilesIn(dirname(file))).filter((path) => path.endsWith('-wal'));
-    const withoutDisk = (await descriptors()).length - 2;
+it('the descriptors of a log are two, of the file that the connection has open, and are opened anew after a recovery', async ({
+  skip,
+}) => {
+  if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+  const descriptors = async () => (await openFilesIn(dirname(file))).filter((path) => path.endsWith('-wal'));
+  const withoutDisk = (await descriptors()).length - 2;
 
-    await Promise.all([disk.flush(), disk.flush()]);
-    await disk.recover();
+  await Promise.all([disk.flush(), disk.flush()]);
+  await disk.recover();
 
-    // The thread of the checkpoints has one, too.
-    expect(await descriptors()).toHaveLength(withoutDisk + 3);
-    expect(checkpointed(db)).toBeGreaterThan(0n);
-    await disk.close();
-    expect(await descriptors()).toHaveLength(withoutDisk);
-  });
+  // The thread of the checkpoints has one, too.
+  expect(await descriptors()).toHaveLength(withoutDisk + 3);
+  expect(checkpointed(db)).toBeGreaterThan(0n);
+  await disk.close();
+  expect(await descriptors()).toHaveLength(withoutDisk);
+});
 
-  it('are used again after a flush that failed', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
-    const device = '/dev/null';
-    const { ino } = await stat(device, { bigint: true });
-    const other = otherConnection(await newFile());
-    // A new file would lose its log.
-    other.exec('CREATE TABLE t (b BLOB)');
-    await symlink(device, `${fileOf(other)}-wal`);
-    const before = await openFilesIn(device);
-    const failing = new LogDisk(other, ino, silentLog);
+it('the descriptors of a log are used again after a flush that failed', async ({ skip }) => {
+  if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+  const device = '/dev/null';
+  const { ino } = await stat(device, { bigint: true });
+  const other = otherConnection(await newFile());
+  // A new file would lose its log.
+  other.exec('CREATE TABLE t (b BLOB)');
+  await symlink(device, `${fileOf(other)}-wal`);
+  const before = await openFilesIn(device);
+  const failing = new LogDisk(other, ino, silentLog);
 
-    for (let n = 0; n < 3; n++) await expect(failing.flush()).rejects.toMatchObject({ code: 'EINVAL' });
+  for (let n = 0; n < 3; n++) await expect(failing.flush()).rejects.toMatchObject({ code: 'EINVAL' });
 
-    await failing.close();
-    expect(await openFilesIn(device)).toStrictEqual(before);
-  });
+  await failing.close();
+  expect(await openFilesIn(device)).toStrictEqual(before);
+});
 
-  it('are never of a file that was put in its place', async () => {
-    await disk.recover();
-    await rename(`${file}-wal`, `${file}-moved`);
-    await writeFile(`${file}-wal`, '');
+it('the descriptors of a log are never of a file that was put in its place', async () => {
+  await disk.recover();
+  await rename(`${file}-wal`, `${file}-moved`);
+  await writeFile(`${file}-wal`, '');
 
-    await expect(disk.recover()).rejects.toMatchObject({ kind: 'storage-unavailable' });
+  await expect(disk.recover()).rejects.toMatchObject({ kind: 'storage-unavailable' });
 
-    await rename(`${file}-moved`, `${file}-wal`);
-    await disk.recover();
-  });
+  await rename(`${file}-moved`, `${file}-wal`);
+  await disk.recover();
 });
 
 it('another SQLite may write and close the file of a service, which keeps its locks and its log', async () => {

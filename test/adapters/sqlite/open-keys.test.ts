@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
@@ -43,60 +43,58 @@ it('keys before the first start leave nothing but the file, after a close that w
   expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db']);
 });
 
-describe('keys beside a service', () => {
-  it('can be made and revoked while the service stores pets', async () => {
-    const file = await newFile();
-    const service = writer(file, 8);
-    await service.printed(/^20 /m);
+it('keys beside a service can be made and revoked while the service stores pets', async () => {
+  const file = await newFile();
+  const service = writer(file, 8);
+  await service.printed(/^20 /m);
 
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    for (let n = 1; n <= 5; n++) {
-      await keys.insert(aKey(n));
-      await keys.revoke(aKey(n).id, now);
-      await keys.recordUse(new Map([[aKey(n).id, now]]));
-    }
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  for (let n = 1; n <= 5; n++) {
+    await keys.insert(aKey(n));
+    await keys.revoke(aKey(n).id, now);
+    await keys.recordUse(new Map([[aKey(n).id, now]]));
+  }
 
-    const before = service.stdout.split('\n').length;
-    await service.printed(new RegExp(`^${before + 20} `, 'm'));
-    expect(service.hasEnded).toBe(false);
-    expect(service.stderr).toBe('');
-    expect(await keys.list()).toStrictEqual(
-      Array.from({ length: 5 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),
-    );
-    expect(count(otherConnection(file))).toBeGreaterThan(40n);
+  const before = service.stdout.split('\n').length;
+  await service.printed(new RegExp(`^${before + 20} `, 'm'));
+  expect(service.hasEnded).toBe(false);
+  expect(service.stderr).toBe('');
+  expect(await keys.list()).toStrictEqual(
+    Array.from({ length: 5 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),
+  );
+  expect(count(otherConnection(file))).toBeGreaterThan(40n);
+});
+
+it('keys beside a service leave every checkpoint to the service, which makes none beside a commit', async () => {
+  const file = await newFile();
+  await openService(file);
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  const other = otherConnection(file);
+  other.exec(
+    'PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB); INSERT INTO t VALUES (zeroblob(8388608))',
+  );
+
+  await keys.insert(aKey(1));
+
+  expect(checkpointed(other)).toBe(0n);
+});
+
+it('keys beside a service survive a kill -9', async () => {
+  const file = await newFile();
+  await openService(file);
+  const program = keyWriter(file);
+  await program.printed(/^21 revoked$/m);
+  await program.kill();
+
+  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  const list = await keys.list();
+  const expected = Array.from({ length: 21 }, (_, index) => {
+    const n = index + 1;
+    return n % 2 === 0 ? aKey(n) : aKey(n, { revokedAt: new Date(n) });
   });
-
-  it('leave every checkpoint to the service, which makes none beside a commit', async () => {
-    const file = await newFile();
-    await openService(file);
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    const other = otherConnection(file);
-    other.exec(
-      'PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB); INSERT INTO t VALUES (zeroblob(8388608))',
-    );
-
-    await keys.insert(aKey(1));
-
-    expect(checkpointed(other)).toBe(0n);
-  });
-
-  it('survive a kill -9', async () => {
-    const file = await newFile();
-    await openService(file);
-    const program = keyWriter(file);
-    await program.printed(/^21 revoked$/m);
-    await program.kill();
-
-    const { keys } = await closedAfterTest(openSqliteKeys(file));
-    const list = await keys.list();
-    const expected = Array.from({ length: 21 }, (_, index) => {
-      const n = index + 1;
-      return n % 2 === 0 ? aKey(n) : aKey(n, { revokedAt: new Date(n) });
-    });
-    expect(list.slice(0, 21)).toStrictEqual(expected);
-    const acknowledged = program.stdout.split('\n').filter((line) => line.endsWith(' made'));
-    expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
-  });
+  expect(list.slice(0, 21)).toStrictEqual(expected);
+  const acknowledged = program.stdout.split('\n').filter((line) => line.endsWith(' made'));
+  expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
 });
 
 /** What a service does before it creates the schema. */

@@ -1,41 +1,39 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
-describe('the archive of a SQLite file', () => {
-  it('writes a batch in one transaction, all or nothing', async () => {
-    const file = await newFile();
-    const storage = await openService(file);
-    const before = await commits(file);
-    await storage.archive.write(archivedPets(100));
-    expect(await commits(file)).toBe(before + 1);
+it('the archive of a SQLite file writes a batch in one transaction, all or nothing', async () => {
+  const file = await newFile();
+  const storage = await openService(file);
+  const before = await commits(file);
+  await storage.archive.write(archivedPets(100));
+  expect(await commits(file)).toBe(before + 1);
 
-    const bad = [anArchivedPet({ id: 4n }), anArchivedPet({ id: 5n })];
-    await expect(storage.archive.write(bad)).rejects.toThrow(PetIdTaken);
-    // No pet had the id 4 before.
-    expect(await storage.pets.findById(4n)).toBeUndefined();
-  });
+  const bad = [anArchivedPet({ id: 4n }), anArchivedPet({ id: 5n })];
+  await expect(storage.archive.write(bad)).rejects.toThrow(PetIdTaken);
+  // No pet had the id 4 before.
+  expect(await storage.pets.findById(4n)).toBeUndefined();
+});
 
-  it('is readable beside a service, and shows what the service has just stored', async () => {
-    const file = await newFile();
-    const storage = await openService(file);
-    await storage.archive.write(archivedPets(10));
-    const reading = await closedAfterTest(openSqliteForReading(file));
+it('the archive of a SQLite file is readable beside a service, and shows what the service has just stored', async () => {
+  const file = await newFile();
+  const storage = await openService(file);
+  await storage.archive.write(archivedPets(10));
+  const reading = await closedAfterTest(openSqliteForReading(file));
 
-    expect(await reading.archive.read(0n, 20)).toStrictEqual(archivedPets(10));
-    const rex = await storage.pets.insert(aPet());
-    expect(await reading.archive.read(rex.id - 1n, 20)).toStrictEqual([rex]);
-    expect([await reading.archive.lastId(), await reading.archive.count(rex.id)]).toStrictEqual([rex.id, 11]);
-  });
+  expect(await reading.archive.read(0n, 20)).toStrictEqual(archivedPets(10));
+  const rex = await storage.pets.insert(aPet());
+  expect(await reading.archive.read(rex.id - 1n, 20)).toStrictEqual([rex]);
+  expect([await reading.archive.lastId(), await reading.archive.count(rex.id)]).toStrictEqual([rex.id, 11]);
+});
 
-  it('knows the last id even after an operator has lowered the sequence', async () => {
-    const file = await newFile();
-    const storage = await openService(file);
-    await storage.archive.write(archivedPets(3));
-    otherConnection(file).exec('DELETE FROM sqlite_sequence');
-    expect(await storage.archive.lastId()).toBe(3n);
-  });
+it('the archive of a SQLite file knows the last id even after an operator has lowered the sequence', async () => {
+  const file = await newFile();
+  const storage = await openService(file);
+  await storage.archive.write(archivedPets(3));
+  otherConnection(file).exec('DELETE FROM sqlite_sequence');
+  expect(await storage.archive.lastId()).toBe(3n);
 });

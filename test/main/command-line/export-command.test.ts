@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
@@ -11,30 +11,28 @@ import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
-describe('export', () => {
-  it('writes every pet to standard output, while a service has the file', async () => {
-    const { url, path } = await sqliteWith(PETS);
-    await openService(path);
-    const stderr = Object.assign(new PassThrough(), { isTTY: true });
-    const program = await succeeds(['export', '--from', url], {}, { stderr });
-    expect(program.stdout).toBe(petLines(PETS));
-    // It has erased its progress.
-    expect((await stderr.end().toArray()).join('')).toContain('\r\x1b[Kpetstore: exported 5200 pets\n');
-  });
+it('export writes every pet to standard output, while a service has the file', async () => {
+  const { url, path } = await sqliteWith(PETS);
+  await openService(path);
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const program = await succeeds(['export', '--from', url], {}, { stderr });
+  expect(program.stdout).toBe(petLines(PETS));
+  // It has erased its progress.
+  expect((await stderr.end().toArray()).join('')).toContain('\r\x1b[Kpetstore: exported 5200 pets\n');
+});
 
-  it('ends silently, like other programs, when head has read enough', async () => {
-    const { url } = await sqliteWith(PETS);
-    const script = `"$0" bin/petstore.js export - --from "$1" | head -1; exit "\${PIPESTATUS[0]}"`;
-    const program = run('bash', ['-c', script, process.execPath, url]);
-    expect(await program.ended).toStrictEqual({ code: 141, signal: null });
-    expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 1)), '']);
-  });
+it('export ends silently, like other programs, when head has read enough', async () => {
+  const { url } = await sqliteWith(PETS);
+  const script = `"$0" bin/petstore.js export - --from "$1" | head -1; exit "\${PIPESTATUS[0]}"`;
+  const program = run('bash', ['-c', script, process.execPath, url]);
+  expect(await program.ended).toStrictEqual({ code: 141, signal: null });
+  expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 1)), '']);
+});
 
-  it('answers programs in JSON when it writes a file', async () => {
-    const { url } = await sqliteWith(PETS.slice(0, 3));
-    const file = join(await testDirectory(), 'pets.ndjson');
-    const program = await succeeds(['export', file, '--from', url, '--json']);
-    expect(JSON.parse(program.stdout)).toStrictEqual({ file, pets: 3 });
-    expect(program.stderr).toBe('');
-  });
+it('export answers programs in JSON when it writes a file', async () => {
+  const { url } = await sqliteWith(PETS.slice(0, 3));
+  const file = join(await testDirectory(), 'pets.ndjson');
+  const program = await succeeds(['export', file, '--from', url, '--json']);
+  expect(JSON.parse(program.stdout)).toStrictEqual({ file, pets: 3 });
+  expect(program.stderr).toBe('');
 });

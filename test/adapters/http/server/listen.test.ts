@@ -106,33 +106,31 @@ test('an unknown expectation is ignored', async () => {
   expect([handled, client.statuses]).toStrictEqual([['GET /'], [200]]);
 });
 
-describe('CONNECT', () => {
-  test('is answered after the answer before it, like any other request, and then the connection ends', async () => {
-    const { client, handled, answer, responses } = await startWithClient(get('/1') + CONNECT + get('/2'));
-    expect(handled).toStrictEqual(['GET /1']);
-    await answer();
-    expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
-    const closed = vi.fn<() => void>();
-    responses[0]!.on('close', closed);
-    await answer();
-    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive', 'close'], true]);
-    expect(closed).toHaveBeenCalledOnce();
-    await client.send(get('/3'));
-    expect([handled.length, client.statuses]).toStrictEqual([2, [200, 200]]);
-  });
+test('CONNECT is answered after the answer before it, like any other request, and then the connection ends', async () => {
+  const { client, handled, answer, responses } = await startWithClient(get('/1') + CONNECT + get('/2'));
+  expect(handled).toStrictEqual(['GET /1']);
+  await answer();
+  expect(handled).toStrictEqual(['GET /1', 'CONNECT x:1']);
+  const closed = vi.fn<() => void>();
+  responses[0]!.on('close', closed);
+  await answer();
+  expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive', 'close'], true]);
+  expect(closed).toHaveBeenCalledOnce();
+  await client.send(get('/3'));
+  expect([handled.length, client.statuses]).toStrictEqual([2, [200, 200]]);
+});
 
-  test('of a client that does not read meets the idle timeout', async () => {
-    const { client } = await startWithClient(CONNECT);
-    client.server.emit('timeout');
-    expect(client.server.destroyed).toBe(true);
-  });
+test('CONNECT of a client that does not read meets the idle timeout', async () => {
+  const { client } = await startWithClient(CONNECT);
+  client.server.emit('timeout');
+  expect(client.server.destroyed).toBe(true);
+});
 
-  test('of a client that leaves in the middle ends its response', async () => {
-    const { client, responses } = await startWithClient(CONNECT);
-    const closed = vi.fn<() => void>();
-    responses[0]!.on('close', closed);
-    client.server.destroy(new Error('reset'));
-    await settled();
-    expect(closed).toHaveBeenCalledOnce();
-  });
+test('CONNECT of a client that leaves in the middle ends its response', async () => {
+  const { client, responses } = await startWithClient(CONNECT);
+  const closed = vi.fn<() => void>();
+  responses[0]!.on('close', closed);
+  client.server.destroy(new Error('reset'));
+  await settled();
+  expect(closed).toHaveBeenCalledOnce();
 });
