@@ -106,15 +106,16 @@ it('a failure that no single row causes fails the batch with its own error, and 
 /** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
 const FOREVER_MS = 1e9;
 
-it('a full disk fails the whole batch at once, and the next batch succeeds when there is space', async () => {
+it('a full disk fails the whole batch at once, which names the file, and the next batch succeeds when there is space', async () => {
   const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
   const first = await pets.insert(rex);
   db.exec('PRAGMA max_page_count = 10');
 
   const outcomes = await Promise.allSettled(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
 
+  const cause = { message: expect.stringMatching(/full \(\/.*\.db\)$/) };
   for (const outcome of outcomes) {
-    expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable', cause } });
   }
   expect(count(db)).toBe(1n);
   expect(db.isTransaction).toBe(false);

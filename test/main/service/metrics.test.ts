@@ -5,6 +5,7 @@ import { readBuild } from '../../../src/main/config/build.ts';
 import { serveMetrics } from '../../../src/main/service/serve-metrics.ts';
 import { ask, connect, CREATED, KEY, stalledCreate } from '../../support/client.ts';
 import { succeeds } from '../../support/command.ts';
+import { HAS_IPV6 } from '../../support/ipv6.ts';
 import { numbers } from '../../support/numbers.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
 import { DONE, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
@@ -124,7 +125,8 @@ describe('the port of the metrics', () => {
     let text = (): Promise<string> => Promise.reject(new Error('boom'));
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
-    const served = await serveMetrics(() => text(), { metricsHost: '127.0.0.1', metricsPort: 0 }, log);
+    const metricsHost = HAS_IPV6 ? '::1' : '127.0.0.1';
+    const served = await serveMetrics(() => text(), { metricsHost, metricsPort: 0 }, log);
     expect((await ask(served.url)).status).toBe(500);
     expect(lines).toStrictEqual([expect.stringMatching(/"message":"boom".*"msg":"failure"/)]);
     text = async () => {
