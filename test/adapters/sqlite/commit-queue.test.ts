@@ -40,10 +40,11 @@ it('the inserts of two turns share a commit, and the meter learns of it before a
   expect(reports).toStrictEqual([51, 1]);
 });
 
-it('a change of a key waits for no insert that comes after it', async () => {
+it('a change of a key waits for no insert that comes after it, and fails alone', async () => {
   const { db, pets, queue } = await opened();
-  const [stored] = await Promise.all([queue.write(() => count(db)), pets.insert(rex)]);
-  expect(stored).toBe(0n);
+  const failing = queue.write(() => db.exec('?')).catch(String);
+  const [stored, , failed] = await Promise.all([queue.write(() => count(db)), pets.insert(rex), failing]);
+  expect([stored, failed]).toStrictEqual([0n, expect.stringContaining('syntax error')]);
 });
 
 it('a write that is given up during a checkpoint is never stored', async () => {
