@@ -158,7 +158,7 @@ it.each<readonly [Document, string, string]>([
     ': no suitable server: ADDRESS is the primary of the replica set "pair", ' +
       'but the connection string asks for replicaSet=rs0',
   ],
-])('what is not a primary is refused at once, and left: %o with %s', async (state, query, problem) => {
+])('a non-primary is refused and left at once: %o', { timeout: 20_000 }, async (state, query, problem) => {
   const sockets = new Set<Socket>();
   const serve = answering(() => state);
   const address = await listening(serve, sockets);
