@@ -27,25 +27,22 @@ describe('a service', () => {
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
   });
 
-  const sockets = async () => (await openFilesIn('socket:')).length;
-  const itOnLinux = it.skipIf(process.platform !== 'linux');
-
-  itOnLinux('closes the socket with which it tries HOST (needs /proc of Linux)', async () => {
-    const before = await sockets();
-    await requireHost('127.0.0.1');
-    await expect.poll(sockets).toBeLessThanOrEqual(before);
-  });
-
-  itOnLinux('stops only once, and has closed its sockets then (needs /proc of Linux)', async () => {
-    const before = await sockets();
-    const { metricsUrl = '', stop } = await startService({ METRICS_PORT: '0' });
-    await connect(metricsUrl);
-    const stopping = stop();
-    expect(stop()).toBe(stopping);
-    expect(await stopping).toBe(0);
-    // The client has not closed its end.
-    expect(await sockets()).toBeLessThanOrEqual(before + 1);
-  });
+  it.skipIf(process.platform !== 'linux')(
+    'closes the socket with which it tries HOST, and all when it stops, once (needs /proc of Linux)',
+    async () => {
+      const sockets = async () => (await openFilesIn('socket:')).length;
+      const before = await sockets();
+      await requireHost('127.0.0.1');
+      await expect.poll(sockets).toBeLessThanOrEqual(before);
+      const { metricsUrl = '', stop } = await startService({ METRICS_PORT: '0' });
+      await connect(metricsUrl);
+      const stopping = stop();
+      expect(stop()).toBe(stopping);
+      expect(await stopping).toBe(0);
+      // The client has not closed its end.
+      expect(await sockets()).toBeLessThanOrEqual(before + 1);
+    },
+  );
 
   it('says at every log level that it made a key', async () => {
     const { log } = await startService({ API_KEYS: '', LOG_LEVEL: 'fatal' });
