@@ -39,6 +39,7 @@ it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
   ['unknown', async () => ''],
   ['unknown', async () => mintKey().token],
   ['unknown', async (keys) => (await stored(keys, OTHER_SECRET)).token],
+  ['unknown', async (keys) => (await stored(keys, { ...OTHER_SECRET, revokedAt: at(0) })).token],
   ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
   ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
 ])('a refusal is reported as %s, and is no use of a key', async (reason, tokenOf) => {
