@@ -87,8 +87,8 @@ describe('a restore', () => {
     expect(await petsIn(file)).toStrictEqual(NEW);
     const other = join(dirname(file), 'other.db');
     await symlink('target.db', other);
-    const { stdout } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
-    expect(JSON.parse(stdout)).toStrictEqual({ file: backup });
+    const { stdout, stderr } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
+    expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}"}\n`);
     expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(NEW);
     expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
   });
