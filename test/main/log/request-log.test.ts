@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { RequestLog, RequestRecord } from '../../../src/adapters/http/contract/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -43,34 +43,32 @@ it.each([
   },
 );
 
-describe('the log line of a failure', () => {
-  it('is a warning if the storage is unavailable, and later ones are for debugging', () => {
-    const away = new StorageUnavailable('no primary');
-    const report = (log: RequestLog) => {
-      for (const requestId of ['a', 'b']) log.failed(away, requestId);
-    };
-    const line = { level: WARN, msg: 'requests fail because of the storage', requestId: 'a', err: away };
-    expect(logged(report)).toMatchObject([{ ...line, err: { message: 'no primary' } }]);
-    expect(logged(report, 'debug')[1]).toMatchObject({ level: DEBUG, msg: 'failure', requestId: 'b' });
-  });
+it('the log line of a failure is a warning if the storage is unavailable, and later ones are for debugging', () => {
+  const away = new StorageUnavailable('no primary');
+  const report = (log: RequestLog) => {
+    for (const requestId of ['a', 'b']) log.failed(away, requestId);
+  };
+  const line = { level: WARN, msg: 'requests fail because of the storage', requestId: 'a', err: away };
+  expect(logged(report)).toMatchObject([{ ...line, err: { message: 'no primary' } }]);
+  expect(logged(report, 'debug')[1]).toMatchObject({ level: DEBUG, msg: 'failure', requestId: 'b' });
+});
 
-  it('counts the seconds of an outage from when the storage was lost', () => {
-    const clock = fakeClock();
-    const report = (log: RequestLog) => {
-      const away = new StorageUnavailable('no primary', { sinceMs: performance.now() - 19_000 });
-      log.failed(away, 'a', { method: 'GET' });
-      clock.advance(1_500);
-      log.answered({ ...REQUEST, status: 200 });
-    };
-    const line = { level: WARN, msg: 'requests succeed again', seconds: 20.5, failedRequests: 1 };
-    expect(logged(report)).toContainEqual(line);
-  });
+it('the log line of a failure counts the seconds of an outage from when the storage was lost', () => {
+  const clock = fakeClock();
+  const report = (log: RequestLog) => {
+    const away = new StorageUnavailable('no primary', { sinceMs: performance.now() - 19_000 });
+    log.failed(away, 'a', { method: 'GET' });
+    clock.advance(1_500);
+    log.answered({ ...REQUEST, status: 200 });
+  };
+  const line = { level: WARN, msg: 'requests succeed again', seconds: 20.5, failedRequests: 1 };
+  expect(logged(report)).toContainEqual(line);
+});
 
-  it('holds a thrown value that is not an Error and belongs to no request', () => {
-    expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
-      { level: ERROR, msg: 'failure', err: 'a thrown string' },
-    ]);
-  });
+it('the log line of a failure holds a thrown value that is not an Error and belongs to no request', () => {
+  expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
+    { level: ERROR, msg: 'failure', err: 'a thrown string' },
+  ]);
 });
 
 /** What a request does to the log. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { EMPTY, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
@@ -7,70 +7,68 @@ import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
-describe('requests that arrive at once', () => {
-  test('of every kind are answered in order, however TCP splits them', async () => {
-    const body = petBody();
-    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`;
-    const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
-    const all =
-      LIVEZ.replace('GET', 'HEAD') +
-      LIVEZ.replace('GET', 'OPTIONS') +
-      create(body) +
-      post('Transfer-Encoding: chunked\r\n') +
-      chunks +
-      create(odd) +
-      create(' '.repeat(60_000) + body) +
-      create('\r\n\r\n'.repeat(5000) + body) +
-      LAST;
-    const statuses = [200, 204, 201, 201, 400, 201, 201, 200];
-    for (const size of [1e9, 60_000, 1000, 97]) {
-      await using api = await startApi();
-      const parts = all.match(new RegExp(`[^]{1,${Math.min(size, all.length)}}`, 'g')) ?? [];
-      const answers = await api.raw(...parts);
-      expect(answers.map(({ status }) => status)).toStrictEqual(statuses);
-      expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(4);
-      expect(api.log.failures).toStrictEqual([]);
-    }
-  });
+test('requests of every kind that arrive at once are answered in order, however TCP splits them', async () => {
+  const body = petBody();
+  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`;
+  const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
+  const all =
+    LIVEZ.replace('GET', 'HEAD') +
+    LIVEZ.replace('GET', 'OPTIONS') +
+    create(body) +
+    post('Transfer-Encoding: chunked\r\n') +
+    chunks +
+    create(odd) +
+    create(' '.repeat(60_000) + body) +
+    create('\r\n\r\n'.repeat(5000) + body) +
+    LAST;
+  const statuses = [200, 204, 201, 201, 400, 201, 201, 200];
+  for (const size of [1e9, 60_000, 1000, 97]) {
+    await using api = await startApi();
+    const parts = all.match(new RegExp(`[^]{1,${Math.min(size, all.length)}}`, 'g')) ?? [];
+    const answers = await api.raw(...parts);
+    expect(answers.map(({ status }) => status)).toStrictEqual(statuses);
+    expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(4);
+    expect(api.log.failures).toStrictEqual([]);
+  }
+});
 
-  test('are sent "100 Continue" in order, like any answer', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const connection = await api.connect();
-    const body = petBody();
-    await connection.send(LIST + post(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`));
-    await pets.calls(1);
-    pets.release();
-    expect(whole(await connection.answer())).toStrictEqual(EMPTY);
-    expect((await connection.answer()).status).toBe(100);
-    await connection.send(body);
-    expect((await connection.answer()).status).toBe(201);
-  });
+test('requests that arrive at once are sent "100 Continue" in order, like any answer', async () => {
+  const pets = new HeldPetRepository();
+  await using api = await startApi({ pets });
+  const connection = await api.connect();
+  const body = petBody();
+  await connection.send(LIST + post(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`));
+  await pets.calls(1);
+  pets.release();
+  expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+  expect((await connection.answer()).status).toBe(100);
+  await connection.send(body);
+  expect((await connection.answer()).status).toBe(201);
+});
 
-  test('beyond eight are not executed, and no answer is lost to clients that keep sending and read late', async () => {
-    const pets = new InMemoryPetRepository();
-    // A page of the longest names is more than the operating system takes at once.
-    await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
-    await using api = await startApi({ pets });
-    const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));
-    for (const connection of connections) {
-      connection.pause();
-      await connection.send(LIST.repeat(20));
+test('requests beyond eight that arrive at once are not executed, and no answer is lost to clients that keep sending and read late', async () => {
+  const pets = new InMemoryPetRepository();
+  // A page of the longest names is more than the operating system takes at once.
+  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+  await using api = await startApi({ pets });
+  const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));
+  for (const connection of connections) {
+    connection.pause();
+    await connection.send(LIST.repeat(20));
+  }
+  for (let i = 0; i < 10; i++) {
+    await api.get('/livez');
+    for (const connection of connections) await connection.send(create(petBody()));
+  }
+  for (const connection of connections) {
+    connection.resume();
+    for (let i = 1; i <= 8; i++) {
+      expect(await connection.answer()).toMatchObject({
+        status: 200,
+        headers: { connection: i === 8 ? 'close' : 'keep-alive' },
+      });
     }
-    for (let i = 0; i < 10; i++) {
-      await api.get('/livez');
-      for (const connection of connections) await connection.send(create(petBody()));
-    }
-    for (const connection of connections) {
-      connection.resume();
-      for (let i = 1; i <= 8; i++) {
-        expect(await connection.answer()).toMatchObject({
-          status: 200,
-          headers: { connection: i === 8 ? 'close' : 'keep-alive' },
-        });
-      }
-      await connection.closed();
-    }
-    expect(await pets.list({ limit: 1, after: 100n })).toStrictEqual([]);
-  });
+    await connection.closed();
+  }
+  expect(await pets.list({ limit: 1, after: 100n })).toStrictEqual([]);
 });

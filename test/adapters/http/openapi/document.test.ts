@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
 import packageJson from '../../../../package.json' with { type: 'json' };
 import { ANSWER_HEADERS } from '../../../../src/adapters/http/contract/answer-headers.ts';
@@ -64,63 +64,60 @@ it.each<[string, Parameters<typeof startApi>[0], Record<string, string>, string]
   },
 );
 
-describe('the OpenAPI document', () => {
-  it('has the versions and the names of the specification', () => {
-    expect(document).toMatchObject({
-      openapi: '3.0.3',
-      info: { version: packageJson.version, license: { name: packageJson.license } },
-      security: [{ apiKey: [] }],
-      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
-    });
-    expect(Object.keys(at('components schemas') as Node)).toEqual([
-      'PetStatus',
-      'NewPet',
-      'Pet',
-      'Pets',
-      'Error',
-    ]);
-    // Most generators ignore the servers of a path, and would call /v1/livez.
-    expect(OPERATIONS).toMatchObject([
-      { operationId: 'listPets', tags: ['animals'] },
-      { operationId: 'createPet', tags: ['animals'] },
-      { operationId: 'getPet', tags: ['animals'], deprecated: true, 'x-sunset': '2030-12-05' },
-    ]);
+it('the OpenAPI document has the versions and the names of the specification', () => {
+  expect(document).toMatchObject({
+    openapi: '3.0.3',
+    info: { version: packageJson.version, license: { name: packageJson.license } },
+    security: [{ apiKey: [] }],
+    components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
   });
+  expect(Object.keys(at('components schemas') as Node)).toEqual([
+    'PetStatus',
+    'NewPet',
+    'Pet',
+    'Pets',
+    'Error',
+  ]);
+  // Most generators ignore the servers of a path, and would call /v1/livez.
+  expect(OPERATIONS).toMatchObject([
+    { operationId: 'listPets', tags: ['animals'] },
+    { operationId: 'createPet', tags: ['animals'] },
+    { operationId: 'getPet', tags: ['animals'], deprecated: true, 'x-sunset': '2030-12-05' },
+  ]);
+});
 
-  it('is open, and makes no client send or expect more than the service does', () => {
-    // A `default` would make openapi-typescript require the field.
-    expect(at('components schemas NewPet properties status')).toEqual({
-      $ref: '#/components/schemas/PetStatus',
-    });
-    // A type that takes any field would not warn about a misspelt one. Without the keyword a schema is still open.
-    for (const schema of ['NewPet', 'Error']) {
-      expect(at(`components schemas ${schema}`)).not.toHaveProperty('additionalProperties');
-    }
-    expect(at('components schemas Error properties code')).not.toHaveProperty('enum');
-    for (const header of ['RateLimit', 'RateLimit-Policy', 'Next-Cursor']) {
-      expect(at(`components headers ${header}`)).not.toHaveProperty('required');
-    }
-    // A tool that sends every example lists the beginning of the catalogue, and repeats no key.
-    expect(at('paths /pets get parameters 2 example')).toBe('v1.0000000000000000');
-    expect(JSON.stringify(at('paths /pets post parameters 0'))).not.toContain('"example"');
+it('the OpenAPI document is open, and makes no client send or expect more than the service does', () => {
+  // A `default` would make openapi-typescript require the field.
+  expect(at('components schemas NewPet properties status')).toEqual({
+    $ref: '#/components/schemas/PetStatus',
   });
+  // A type that takes any field would not warn about a misspelt one. Without the keyword a schema is still open.
+  for (const schema of ['NewPet', 'Error']) {
+    expect(at(`components schemas ${schema}`)).not.toHaveProperty('additionalProperties');
+  }
+  expect(at('components schemas Error properties code')).not.toHaveProperty('enum');
+  for (const header of ['RateLimit', 'RateLimit-Policy', 'Next-Cursor']) {
+    expect(at(`components headers ${header}`)).not.toHaveProperty('required');
+  }
+  // A tool that sends every example lists the beginning of the catalogue, and repeats no key.
+  expect(at('paths /pets get parameters 2 example')).toBe('v1.0000000000000000');
+  expect(JSON.stringify(at('paths /pets post parameters 0'))).not.toContain('"example"');
+});
 
-  it('names the headers that an answer has, and none that every HTTP server sends', () => {
-    const limits = ['RateLimit-Policy', 'RateLimit'];
-    const announcing = ['Deprecation', 'Sunset'];
-    const common = [...Object.keys(ANSWER_HEADERS), 'Content-Length', 'Content-Type', 'Date', 'Connection'];
-    const watched = ['X-Request-Id', ...limits, ...announcing, ...common];
-    expect(ANSWERS.length).toBeGreaterThan(20);
-    for (const { answer, operationId, status, names } of ANSWERS) {
-      // The service answers these before it knows the key, or without looking at it.
-      const isEarly =
-        [401, 408, 414, 431].includes(status) || (status === 413 && operationId !== 'createPet');
-      // The path could be parsed.
-      const isAnnounced = operationId === 'getPet' && ![400, 408, 413, 414, 431].includes(status);
-      const expected = ['X-Request-Id', ...(isEarly ? [] : limits), ...(isAnnounced ? announcing : [])];
-      expect(new Set(names.filter((name) => watched.includes(name))), answer).toEqual(new Set(expected));
-    }
-  });
+it('the OpenAPI document names the headers that an answer has, and none that every HTTP server sends', () => {
+  const limits = ['RateLimit-Policy', 'RateLimit'];
+  const announcing = ['Deprecation', 'Sunset'];
+  const common = [...Object.keys(ANSWER_HEADERS), 'Content-Length', 'Content-Type', 'Date', 'Connection'];
+  const watched = ['X-Request-Id', ...limits, ...announcing, ...common];
+  expect(ANSWERS.length).toBeGreaterThan(20);
+  for (const { answer, operationId, status, names } of ANSWERS) {
+    // The service answers these before it knows the key, or without looking at it.
+    const isEarly = [401, 408, 414, 431].includes(status) || (status === 413 && operationId !== 'createPet');
+    // The path could be parsed.
+    const isAnnounced = operationId === 'getPet' && ![400, 408, 413, 414, 431].includes(status);
+    const expected = ['X-Request-Id', ...(isEarly ? [] : limits), ...(isAnnounced ? announcing : [])];
+    expect(new Set(names.filter((name) => watched.includes(name))), answer).toEqual(new Set(expected));
+  }
 });
 
 it('the OpenAPI document has no number that a double cannot hold', () => {
