@@ -1,10 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { DURATION_BUCKETS } from '../../src/adapters/metrics/request-metrics.ts';
 import { ask } from '../support/client.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { scrape } from '../support/metrics.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { ROOT, run } from '../support/process.ts';
@@ -58,11 +57,10 @@ function usesOf(expression: string): readonly Use[] {
 
 /** The labels of each metric that a real service exposes after real requests, or that Prometheus makes from them. */
 async function existing(): Promise<Metrics> {
-  setFlagsFromString('--expose-gc');
   const { url, metricsUrl } = await startService({ METRICS_PORT: '0' });
   await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
   await ask(`${url}/v1/pets/1`);
-  runInNewContext('gc')();
+  collectGarbage();
   const read = async () => {
     const found = new Map<string, Set<string>>();
     for (const series of (await scrape(metricsUrl)).keys()) {

@@ -55,7 +55,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await migrate(one.url)).toStrictEqual({ database: one.db.databaseName, from: 4, to: 4 });
     using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
     const done = await Promise.all(numbers(10).map(() => migrate(many.url)));
-    // As those of a service do. Building an index can take any time.
+    // The limit of a service. Building an index can take longer.
     expect(limitSocket).not.toHaveBeenCalledWith(8_000);
 
     // The documents that the validators take and refuse are below.

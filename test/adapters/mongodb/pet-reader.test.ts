@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 import { databasePool, openClient } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -40,10 +39,8 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
       return new WeakRef(query);
     };
     const queries = [await read(10, 'fulfilled'), await read(-1, 'rejected')];
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
     const isKept = () => {
-      collect();
+      collectGarbage();
       return queries.some((query) => query.deref() !== undefined);
     };
 

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 
 it('the digest of a known key is SHA-256 of the token in UTF-8', () => {
   const digest = (token: string) => knownKey({ label: 'tom', token }).digest.toString('hex');
@@ -33,8 +32,6 @@ it('a verifier rejects every other token, and keeps nothing of it', async () => 
 
 /** The heap without garbage. */
 function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  collect();
+  collectGarbage();
   return process.memoryUsage().heapUsed;
 }

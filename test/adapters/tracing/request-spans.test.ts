@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { createServer, IncomingMessage, request as httpRequest, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { requestSpans } from '../../../src/adapters/tracing/request-spans.ts';
 import { onLoopback } from '../../support/on-loopback.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 
 beforeAll(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -144,9 +143,8 @@ it('a request without a span is left alone, and one with a span is forgotten wit
     listener(request, new ServerResponse(request));
     return new WeakRef(request);
   });
-  setFlagsFromString('--expose-gc');
   const isKept = () => {
-    (runInNewContext('gc') as () => void)();
+    collectGarbage();
     return traced.some((request) => request.deref() !== undefined);
   };
   await expect.poll(isKept).toBe(false);

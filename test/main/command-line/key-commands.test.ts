@@ -126,7 +126,8 @@ describe('petstore keys', () => {
           `${id}  revoked  pets:read,pets:write  (\\S+T\\d\\d:\\d\\dZ  ){2}never +Müller & Söhne\\n$`,
       ),
     );
-    expect(JSON.parse((await keys(env, 'show', id, '--json')).stdout)).toMatchObject({ id });
+    const shown = JSON.parse((await keys(env, 'show', id, '--json')).stdout);
+    expect(shown).toMatchObject({ id, rateLimit: '10/60s' });
   });
 
   it('revokes a new key when an interruption comes before it is printed', async () => {

@@ -9,12 +9,12 @@ const REFUSED = 'the storage refuses the record; it has been logged under this r
 
 test.each([
   // The schemas refuse such values before a use case sees them. If they did not, it would be no 500.
-  [new InvalidPet(['name must not be empty']), 'INVALID_ARGUMENT', 'name must not be empty'],
-  [new InvalidPageSize(), 'INVALID_ARGUMENT', 'limit must be an integer from 1 to 100'],
+  [new InvalidPet(['name must not be empty']), 400, 'INVALID_ARGUMENT', 'name must not be empty', {}],
+  [new InvalidPageSize(), 400, 'INVALID_ARGUMENT', 'limit must be an integer from 1 to 100', {}],
   // What it says is for operators.
-  [new StorageSetupError('an index of pets is unique'), 'UNAVAILABLE', REFUSED],
-])('%s of the application is no bug: %s', (error, code, message) => {
-  expect(errorAnswer(error)).toMatchObject({ code, message });
+  [new StorageSetupError('an index is unique'), 503, 'UNAVAILABLE', REFUSED, { 'Retry-After': '2' }],
+])('%s of the application is no bug: %i', (error, status, code, message, headers) => {
+  expect(errorAnswer(error)).toStrictEqual({ code, message, status, headers });
 });
 
 test('a bug has its stack in the log, also after a refusal, which has none', () => {
