@@ -8,7 +8,9 @@ const NOW = new Date('2026-11-20T12:00:00.000Z');
 
 it('CreateKey stores a key with the fields of the draft, hands it over with its token, and returns both', async () => {
   const keys = new InMemoryApiKeyRepository();
-  const draft = { label: 'the shop', scopes: ['pets:write', 'pets:read'] } as const;
+  const rateLimit = { requests: 600, seconds: 60 };
+  const expiresAt = new Date('2027-11-20T12:00:00.000Z');
+  const draft = { label: 'the shop', scopes: ['pets:write'], expiresAt, rateLimit } as const;
   const handedOver: CreatedKey[] = [];
 
   const createKey = new CreateKey(keys, mintKey, () => NOW);
