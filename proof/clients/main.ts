@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { GENERATORS } from './generators.ts';
+import { judgeNames } from './names.ts';
 import { play } from './play.ts';
 import { postman } from './postman.ts';
 import { prism } from './prism.ts';
@@ -25,6 +26,8 @@ const TRIALS: readonly Trial[] = [
     needs: generator.needs,
     run: () => play(name, generator),
   })),
+  { name: 'kin-openapi', needs: ['go'], run: () => judgeNames('kin-openapi', 'go run .') },
+  { name: 'php', needs: ['php'], run: () => judgeNames('php', 'php main.php') },
   { name: 'prism', needs: ['npm'], run: prism },
   { name: 'postman', needs: ['npm'], run: postman },
   { name: 'schemathesis', needs: ['python'], run: schemathesis },

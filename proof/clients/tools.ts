@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { shell } from './shell.ts';
 
 /** What a generator needs. `npm` and `python` stand for the pinned packages in this folder. */
-export type Tool = 'npm' | 'python' | 'curl' | 'java' | 'mvn' | 'go' | 'cargo';
+export type Tool = 'npm' | 'python' | 'curl' | 'java' | 'mvn' | 'go' | 'php' | 'cargo';
 
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'petstore-clients');
 const INSTALL_TIMEOUT_MS = 600_000;
@@ -39,6 +39,7 @@ const PROGRAMS = {
   java: ['java'],
   mvn: ['mvn'],
   go: ['go'],
+  php: ['php'],
   cargo: ['cargo', 'cc'],
 } satisfies Record<Tool, readonly string[]>;
 

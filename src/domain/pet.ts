@@ -155,16 +155,15 @@ export function isInt64(value: bigint): boolean {
 export const PET_NAME_MIN_LENGTH = 1;
 export const PET_NAME_MAX_LENGTH = 255;
 
-const CONTROL = '\\u0000-\\u001f\\u007f';
-// ECMAScript's white space without the control characters. Spelled out because `\s` is a different set in every
-// dialect of regular expressions.
-const SPACE = ' \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+const CONTROL = '\\x00-\\x1f\\x7f';
 
 /**
- * Matches a name that has no control character and at least one character that is not white space. Means the same in
- * ECMA-262 with and without the `u` flag. Runs in linear time: no two adjacent repeats match the same character.
+ * Matches a name that has no control character and at least one character that is not white space. `\s` and `\S` are
+ * those of ECMA-262, with and without the `u` flag; other languages differ on U+0085, U+180E and U+FEFF. All of them
+ * can read these escapes: PCRE, Perl and RE2, which Go uses, have no `\u`. Runs in linear time: no two adjacent repeats
+ * match the same character.
  */
-export const PET_NAME_PATTERN = `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*$`;
+export const PET_NAME_PATTERN = `^[^\\S${CONTROL}]*[^\\s${CONTROL}][^${CONTROL}]*$`;
 
 const pattern = new RegExp(PET_NAME_PATTERN);
 const control = new RegExp(`[${CONTROL}]`);

@@ -39,7 +39,9 @@ const PetName = v.pipe(
     description:
       `The animal's name: ${PET_NAME_MIN_LENGTH} to ${PET_NAME_MAX_LENGTH} Unicode code points, at least one ` +
       'of them not white space; no control characters (U+0000 to U+001F, U+007F); well-formed, without lone ' +
-      'surrogates. Stored and returned verbatim, never trimmed or normalised. Not unique.',
+      'surrogates. Stored and returned verbatim, never trimmed or normalised. Not unique. The service ' +
+      'decides: a language may count bytes or UTF-16 code units for `maxLength`, know other white space, or let ' +
+      '`pattern` match before a line feed at the end.',
     minLength: PET_NAME_MIN_LENGTH,
     maxLength: PET_NAME_MAX_LENGTH,
     pattern: PET_NAME_PATTERN,
