@@ -8,8 +8,9 @@ import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
 import type { State } from './middleware/log-request.ts';
 import { routes } from './middleware/routes.ts';
+import { reportProxy } from './middleware/report-proxy.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
-import { reportHttp, requireTls } from './middleware/strict-transport.ts';
+import { requireTls } from './middleware/strict-transport.ts';
 import { koaListener } from './middleware/write-answer.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
@@ -55,7 +56,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
   return koaListener(log, trustProxy, [
     requireTls(base),
-    ...(trustProxy && publicUrl?.startsWith('https:') === true ? [reportHttp(log)] : []),
+    ...(trustProxy ? [reportProxy(log, publicUrl)] : []),
     ...(hasCors ? [allowOrigins(corsOrigins)] : []),
     checkTarget,
     ...(trustProxy && publicUrl === undefined ? [checkForwarded] : []),

@@ -59,6 +59,23 @@ test.each([
   ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
   ['that the proxy has appended to what the client says', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
   ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
+  ['that was forwarded, without its port', true, '203.0.113.7:51234', '203.0.113.7'],
+  ['that was forwarded, without its port: IPv6', true, '[2001:db8::7]:51234', '2001:db8::7'],
+  ['that was forwarded: IPv6 in brackets', true, '[2001:db8::7]', '2001:db8::7'],
+  [
+    'that was forwarded: IPv6 whose last part looks like a port',
+    true,
+    '2001:db8::7:5123',
+    '2001:db8::7:5123',
+  ],
+  ['that was forwarded: IPv6 that means IPv4', true, '[::ffff:192.0.2.1]:80', '::ffff:192.0.2.1'],
+  ['that was forwarded: IPv6 with a zone', true, '[fe80::1%eth0]:80', 'fe80::1%eth0'],
+  ['that the proxy has appended with a port', true, '192.0.2.66:1, 192.0.2.1:2', '192.0.2.1'],
+  ['of the connection, after a name with a port', true, 'evil.example:80', '127.0.0.1'],
+  ['of the connection, after a port alone', true, ':80', '127.0.0.1'],
+  ['of the connection, after an invalid address with a port', true, '203.0.113.700:80', '127.0.0.1'],
+  ['of the connection, after brackets that do not close', true, '[2001:db8::7:80', '127.0.0.1'],
+  ['of the connection, after a long zone in brackets', true, `[${ZONE}]:80`, '127.0.0.1'],
   ['of the connection, after a name', true, 'evil.example', '127.0.0.1'],
   ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
   ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
@@ -67,6 +84,21 @@ test.each([
   await using api = await startApi({ trustProxy });
   await api.get('/nothing', { 'x-forwarded-for': forwarded });
   expect(await api.log.record(0)).toMatchObject({ status: 404, client });
+});
+
+test('a trusted proxy that forwards something other than an address is reported once', async () => {
+  await using api = await startApi({ trustProxy: true });
+  for (const forwarded of [undefined, '', 'unknown, 192.0.2.1', '192.0.2.1:80', '[2001:db8::7]:80'])
+    await api.get('/livez', { 'x-forwarded-for': forwarded });
+  expect(api.log.troubles).toStrictEqual([]);
+  for (let i = 0; i < 2; i++) await api.get('/livez', { 'x-forwarded-for': '192.0.2.1, unknown' });
+  expect(api.log.troubles).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
+});
+
+test('without a trusted proxy, a forwarded value that is no address is not reported', async () => {
+  await using api = await startApi();
+  await api.get('/livez', { 'x-forwarded-for': 'unknown' });
+  expect(api.log.troubles).toStrictEqual([]);
 });
 
 test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {

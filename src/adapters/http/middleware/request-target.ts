@@ -16,6 +16,9 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** The longest address without a zone, in characters. Node also accepts a zone, of any length. */
 const MAX_ADDRESS_LENGTH = 45;
 
+/** An IPv4 address with a port, or an IPv6 address in brackets, which may have one: Azure and IIS forward the port. */
+const WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
+
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
@@ -62,9 +65,20 @@ export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): Bas
  * The address of the client: what a trusted proxy forwards, if it is an address, otherwise that of the connection.
  * `undefined` when the connection is closed.
  */
-export function clientAddress({ headers, socket }: IncomingMessage, trustProxy: boolean): string | undefined {
-  const client = (trustProxy && last(headers['x-forwarded-for'])) || '';
-  return client.length <= MAX_ADDRESS_LENGTH && isIP(client) !== 0 ? client : socket.remoteAddress;
+export function clientAddress(request: IncomingMessage, trustProxy: boolean): string | undefined {
+  return (trustProxy && forwardedAddress(request)) || request.socket.remoteAddress;
+}
+
+/**
+ * The address that the nearest proxy forwards, without its port: empty when the value is no address, `undefined` when
+ * there is no value.
+ */
+export function forwardedAddress({ headers }: IncomingMessage): string | undefined {
+  const value = last(headers['x-forwarded-for']) || undefined;
+  if (value === undefined) return undefined;
+  const [, ipv4, ipv6] = WITH_PORT.exec(value) ?? [];
+  const address = ipv4 ?? ipv6 ?? value;
+  return address.length <= MAX_ADDRESS_LENGTH && isIP(address) !== 0 ? address : '';
 }
 
 /** The values of the nearest proxy; an empty one counts as absent. Earlier values in a list may come from the client. */

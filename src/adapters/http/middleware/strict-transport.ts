@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { A_YEAR } from '../contract/answer-headers.ts';
-import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './log-request.ts';
-import { forwarded } from './request-target.ts';
 
 /** A name of the machine itself. A browser would ask for TLS on every port of it, whatever serves there. */
 const IS_LOOPBACK = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?:[:/]|$)/i;
@@ -14,18 +12,6 @@ export function requireTls(baseUrl: (request: IncomingMessage) => string): Middl
     const url = baseUrl(req);
     if (url.startsWith('https:') && !IS_LOOPBACK.test(url))
       state.headers['Strict-Transport-Security'] = A_YEAR;
-    return next();
-  };
-}
-
-/** Reports once that the proxy takes requests over http. Only for services whose public URL is one of https. */
-export function reportHttp(log: Pick<RequestLog, 'connectionTrouble'>): Middleware<State> {
-  let isReported = false;
-  return ({ req }, next) => {
-    if (!isReported && forwarded(req).proto?.toLowerCase() === 'http') {
-      isReported = true;
-      log.connectionTrouble({ kind: 'http-at-proxy' });
-    }
     return next();
   };
 }
