@@ -133,7 +133,8 @@ async function type(page: Page, selector: string, text: string): Promise<void> {
 
 const block = (operation: string) => `#operations-animals-${operation}`;
 
-const KEY_FIELD = '#auth-bearer-value';
+const KEY_FIELD = '#key';
+const KEEP_BOX = '#keep-key';
 
 /** Executes an operation with the keyboard, and returns status, headers and body as the page shows them. */
 async function execute(page: Page, operation: string) {
@@ -155,12 +156,10 @@ async function execute(page: Page, operation: string) {
 }
 
 async function authorize({ page, api }: Visit, keep = false): Promise<void> {
-  await press(page, '.auth-wrapper .authorize');
-  await type(page, KEY_FIELD, api.key);
-  if (keep) await page.getByLabel('Keep the key until this tab is closed').check();
-  await page.locator(KEY_FIELD).focus();
-  await page.keyboard.press('Enter');
-  await press(page, '.btn-done');
+  await type(page, KEY_FIELD, ` ${api.key} `);
+  if (!keep) return;
+  await tabTo(page, KEEP_BOX);
+  await page.keyboard.press('Space');
 }
 
 /** What axe-core finds, of whatever impact. */
@@ -213,8 +212,8 @@ const LAYOUT_PROBLEMS = `(() => {
   return scrollWidth === clientWidth ? problems : [...problems, 'wider than the screen: ' + scrollWidth];
 })()`;
 
-/** Opens the errors of the operations that match. */
-async function openErrors(page: Page, operations: string): Promise<void> {
+/** Opens everything that is folded in the operations that match. */
+async function unfold(page: Page, operations: string): Promise<void> {
   await page.evaluate(`document.querySelectorAll('${operations} details').forEach((it) => (it.open = true))`);
 }
 
@@ -335,7 +334,7 @@ describe('the docs page in a browser', () => {
       if (operation === 'listPets') await screenshot(page, 'docs-phone');
       await execute(page, operation);
     }
-    await openErrors(page, '.opblock');
+    await unfold(page, '.opblock');
     expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
   });
 
@@ -348,16 +347,47 @@ describe('the docs page in a browser', () => {
     ]);
   });
 
-  test('shows the codes of the errors, and an error when it is opened', async (context) => {
+  test('folds the errors of an operation into one line, and shows their codes when it is opened', async (context) => {
     const { page } = await visit(context, { path: '/docs#getPet' });
-    const error = page.locator(`${block('getPet')} details`, { hasText: 'PET_NOT_FOUND' });
-    const example = error.locator('pre', { hasText: '"status": 404' });
-    await error.waitFor();
-    expect(await page.locator(`${block('getPet')} .responses-table pre:visible`).count()).toBe(1);
-    expect(await example.isVisible()).toBe(false);
-    await press(page, `${block('getPet')} [data-code="404"] summary`);
-    expect(await example.isVisible()).toBe(true);
+    const summary = page.locator(`${block('getPet')} summary`, { hasText: 'Errors' });
+    const error = page.locator(`${block('getPet')} [data-code="404"]`);
+    await summary.waitFor();
+    expect(await summary.innerText()).toBe(
+      'Errors: 400, 401, 403, 404, 405, 408, 410, 413, 414, 429, 431, 500, 503',
+    );
+    expect(await page.locator(`${block('getPet')} pre:visible`).count()).toBe(1);
+    expect(await error.isVisible()).toBe(false);
+    await press(page, `${block('getPet')} details:has(.errors) summary`);
+    expect(await error.locator('th, td').allInnerTexts()).toStrictEqual([
+      '404',
+      'PET_NOT_FOUND: No animal has this id.',
+      'no pet has the id 42',
+    ]);
   });
+
+  test.for([
+    { width: 1440, height: 900 },
+    { width: 1920, height: 1080 },
+  ])(
+    'shows a request and its answer side by side on a screen of $width pixels',
+    async (viewport, context) => {
+      const visited = await visit(context, { viewport, path: '/docs#getPet' });
+      const { page } = visited;
+      await authorize(visited);
+      await type(page, `${block('getPet')} [data-param-name="petId"] input`, MAX);
+      await execute(page, 'getPet');
+      const boxOf = async (part: string) => (await page.locator(`${block('getPet')} ${part}`).boundingBox())!;
+      const [whole, button, answer] = [
+        await boxOf('.opblock-body'),
+        await boxOf('.execute'),
+        await boxOf('.live-responses-table'),
+      ];
+      expect(whole.height).toBeLessThan(viewport.height);
+      expect(button.x + button.width).toBeLessThan(viewport.width / 2);
+      expect(answer.x).toBeGreaterThan(viewport.width / 2);
+      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+    },
+  );
 
   test.for([
     ['forgets the key', false],
@@ -372,27 +402,26 @@ describe('the docs page in a browser', () => {
     await page.locator(`${block('listPets')} .execute`).waitFor();
     expect((await execute(page, 'listPets')).status).toBe(keep ? 200 : 401);
     if (!keep) return;
-    await press(page, '.auth-wrapper .authorize');
-    await press(page, '.auth-container [aria-label="Logout"]');
+    await tabTo(page, KEEP_BOX, 'Shift+Tab');
+    await page.keyboard.press('Space');
     expect(await stored()).toStrictEqual([]);
+    expect((await execute(page, 'listPets')).status).toBe(200);
+    await page.locator(KEY_FIELD).fill('');
+    expect((await execute(page, 'listPets')).status).toBe(401);
   });
 
   test.for([
-    ['light', 'laptop', LAPTOP, 3000, 'rgb(255, 255, 255)'],
-    ['dark', 'laptop', LAPTOP, 3000, 'rgb(28, 32, 34)'],
-    ['light', 'phone', PHONE, 5000, 'rgb(255, 255, 255)'],
-    ['dark', 'phone', PHONE, 5000, 'rgb(28, 32, 34)'],
+    ['light', 'laptop', LAPTOP, 1050, 'rgb(255, 255, 255)'],
+    ['dark', 'laptop', LAPTOP, 1050, 'rgb(28, 32, 34)'],
+    ['light', 'phone', PHONE, 2400, 'rgb(255, 255, 255)'],
+    ['dark', 'phone', PHONE, 2400, 'rgb(28, 32, 34)'],
   ] as const)('has the colours of the system, and axe finds nothing, %s on a %s', async (row, context) => {
     const [colorScheme, , viewport, maxHeight, background] = row;
     const visited = await visit(context, { colorScheme, viewport });
     const { page } = visited;
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(background);
-    await press(page, '.auth-wrapper .authorize');
     expect(await findings(page)).toStrictEqual([]);
-    await type(page, KEY_FIELD, visited.api.key);
-    await page.keyboard.press('Enter');
-    expect(await findings(page)).toStrictEqual([]);
-    await press(page, '.btn-done');
+    await authorize(visited);
     for (const [operation, field, value] of FIELDS) {
       await press(page, `${block(operation)} .opblock-summary-control`);
       await type(page, `${block(operation)} ${field}`, value);
@@ -400,8 +429,8 @@ describe('the docs page in a browser', () => {
       const { height } = (await page.locator(block(operation)).boundingBox())!;
       expect(height).toBeLessThan(maxHeight);
     }
-    // Those of one operation: axe reads every cell.
-    await openErrors(page, block('getPet'));
+    // One operation: axe reads every cell.
+    await unfold(page, block('getPet'));
     expect(await findings(page)).toStrictEqual([]);
   });
 });

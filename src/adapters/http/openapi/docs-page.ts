@@ -71,6 +71,7 @@ const SCOPE_MEANING: WhilePetsNeverChange<Record<Scope, string>> = {
 };
 
 const VALUES = {
+  allScopes: SCOPES.join(','),
   scopes: rows(SCOPES.map((scope) => [`\`${scope}\``, SCOPE_MEANING[scope]])),
   errors: rows(
     Object.entries(ERROR_STATUS).map(([code, status]) => [

@@ -13,68 +13,84 @@ function pretty(text) {
   }
 }
 
-/** Where the key is kept for the tab. Another service of this origin has another path. */
-const KEPT = `API key of ${location.pathname}`;
-let keepsKey = false;
+const nothing = () => null;
+const isError = (_response, status) => Number(status) >= 400;
+const statusesOf = (responses) => responses.keySeq().join(', ');
 
 /** Changes of Swagger UI. */
-const plugin = ({ React: { createElement, Fragment } }) => ({
-  components: {
-    // The page says this itself, in less space.
-    InfoContainer: () => null,
-    ServersContainer: () => null,
-    // A link inside the button that opens the operation: keyboards and screen readers cannot tell them apart.
-    DeepLink: ({ text }) => createElement('span', undefined, text),
-  },
-  wrapComponents: {
-    responseBody: (Original) => (properties) =>
-      createElement(Original, {
-        ...properties,
-        content: pretty(properties.content),
-        // Printed as it is.
-        contentType: 'text/plain',
-      }),
-    // Each error is one line with its codes, until it is opened.
-    response: (Original) => (properties) => {
-      const { code, response } = properties;
-      const row = createElement(Original, properties);
-      if (Number(code) < 400) return row;
-      const codes = response.getIn(['content', 'application/json', 'examples'])?.keySeq().join(', ');
-      const table = createElement('table', undefined, createElement('tbody', undefined, row));
-      const details = createElement('details', undefined, createElement('summary', undefined, codes), table);
-      return createElement(
-        'tr',
-        { className: 'response', 'data-code': code },
-        createElement('td', { className: 'response-col_status' }, code),
-        createElement('td', { className: 'response-col_description' }, details),
-      );
+function plugin({ React: { createElement } }) {
+  /** One line, until it is opened. */
+  const folded = (summary, content, isOpen) =>
+    createElement('details', { open: isOpen }, createElement('summary', undefined, summary), content);
+
+  const errorRow = (Markdown) => (response, status) => {
+    const examples = response.getIn(['content', 'application/json', 'examples'])?.valueSeq();
+    const messages = examples?.map((example) => example.getIn(['value', 'message']));
+    return createElement(
+      'tr',
+      { key: status, 'data-code': status },
+      createElement('th', { scope: 'row' }, status),
+      createElement('td', undefined, createElement(Markdown, { source: response.get('description') })),
+      createElement(
+        'td',
+        undefined,
+        messages?.map((text) => createElement('p', { key: text }, text)),
+      ),
+    );
+  };
+
+  const errorTable = (errors, Markdown) => {
+    const titles = ['Status', 'Meaning', 'Message, for example'];
+    const head = titles.map((title) => createElement('th', { key: title, scope: 'col' }, title));
+    return createElement(
+      'table',
+      { className: 'errors' },
+      createElement('thead', undefined, createElement('tr', undefined, head)),
+      createElement('tbody', undefined, errors.map(errorRow(Markdown)).valueSeq()),
+    );
+  };
+
+  /** What the service has answered, then what the document says of a success and of all errors. */
+  const answers = (Original) => (properties) => {
+    const { responses, tryItOutResponse: answer, getComponent } = properties;
+    const successes = responses.filterNot(isError);
+    const errors = responses.filter(isError);
+    const documented = { ...properties, responses: successes, tryItOutResponse: undefined };
+    return createElement(
+      'div',
+      { className: 'answers' },
+      answer && createElement(getComponent('liveResponse'), { ...properties, response: answer }),
+      folded(`Success: ${statusesOf(successes)}`, createElement(Original, documented), !answer),
+      folded(`Errors: ${statusesOf(errors)}`, errorTable(errors, getComponent('Markdown', true))),
+    );
+  };
+
+  return {
+    components: {
+      // The page says these itself, in less space.
+      InfoContainer: nothing,
+      ServersContainer: nothing,
+      AuthorizeBtnContainer: nothing,
+      authorizeOperationBtn: nothing,
+      OperationTag: ({ children }) => children,
+      // Every operation can be tried at any time.
+      TryItOutButton: nothing,
+      // A link inside the button that opens the operation: keyboards and screen readers cannot tell them apart.
+      DeepLink: ({ text }) => createElement('span', undefined, text),
     },
-    AuthItem: (Original) => (properties) => {
-      const onChange = ({ target }) => {
-        keepsKey = target.checked;
-      };
-      const box = createElement('input', { type: 'checkbox', defaultChecked: keepsKey, onChange });
-      const label = createElement('label', undefined, box, ' Keep the key until this tab is closed');
-      const item = createElement(Original, properties);
-      return createElement(Fragment, undefined, item, properties.authorized.isEmpty() && label);
+    wrapComponents: {
+      responses: answers,
+      responseBody: (Original) => (properties) =>
+        createElement(Original, {
+          ...properties,
+          content: pretty(properties.content),
+          // Printed as it is.
+          contentType: 'text/plain',
+        }),
+      headers: (Original) => (properties) => folded('Headers', createElement(Original, properties)),
     },
-  },
-  statePlugins: {
-    auth: {
-      wrapActions: {
-        authorize: (original) => (authorized) => {
-          original(authorized);
-          const key = authorized.apiKey?.value;
-          if (keepsKey && key) sessionStorage.setItem(KEPT, key);
-        },
-        logout: (original) => (names) => {
-          original(names);
-          sessionStorage.removeItem(KEPT);
-        },
-      },
-    },
-  },
-});
+  };
+}
 
 /** Attributes for screen readers, where Swagger UI has none, or a wrong one. */
 const ATTRIBUTES = {
@@ -82,12 +98,9 @@ const ATTRIBUTES = {
   'select.examples-select-element': { 'aria-label': 'Example' },
   'textarea.body-param__text': { 'aria-label': 'Request body' },
   '.copy-to-clipboard button': { 'aria-label': 'Copy' },
-  '.close-modal': { 'aria-label': 'Close' },
-  '.modal-ux': { role: 'dialog', 'aria-modal': 'true', 'aria-label': 'Authorization' },
-  '.auth-container h6': { 'aria-level': '5' },
-  '#auth-bearer-value': { 'aria-label': 'Value' },
-  '.auth-container button[type="submit"]': { 'aria-label': 'Authorize' },
-  '.auth-container button[aria-label="Remove authorization"]': { 'aria-label': 'Logout' },
+  // Below the heading of the page.
+  h4: { 'aria-level': '3' },
+  h5: { 'aria-level': '4' },
   // Not a region: there is one for each operation.
   '.responses-table[role]': { role: 'table' },
 };
@@ -149,9 +162,29 @@ addEventListener('hashchange', () => {
   if (location.hash.startsWith('#/')) ui.layoutActions.parseDeepLinkHash(location.hash);
 });
 
+/** Where the key is kept for the tab. Another service of this origin has another path. */
+const KEPT = `API key of ${location.pathname}`;
+const keyField = document.getElementById('key');
+const keepBox = document.getElementById('keep-key');
+
+function useKey() {
+  const key = keyField.value.trim();
+  if (key === '') ui.authActions.logout(['apiKey']);
+  else ui.preauthorizeApiKey('apiKey', key);
+  return key;
+}
+
+keyField.form.addEventListener('submit', (event) => event.preventDefault());
+keyField.form.addEventListener('input', () => {
+  const key = useKey();
+  if (keepBox.checked) sessionStorage.setItem(KEPT, key);
+  else sessionStorage.removeItem(KEPT);
+});
+
 // Last: a browser may refuse storage, and the rest of the page works without it.
 const keptKey = sessionStorage.getItem(KEPT);
 if (keptKey !== null) {
-  keepsKey = true;
-  ui.preauthorizeApiKey('apiKey', keptKey);
+  keyField.value = keptKey;
+  keepBox.checked = true;
+  useKey();
 }
