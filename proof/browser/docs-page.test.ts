@@ -12,6 +12,7 @@ import { ROOT } from '../../test/support/process.ts';
 
 const LAPTOP = { width: 1366, height: 768 };
 const PHONE = { width: 390, height: 844 };
+const WIDE = { width: 1920, height: 1080 };
 const MAX = '9223372036854775807';
 
 type ColorScheme = 'light' | 'dark';
@@ -323,20 +324,30 @@ describe('the docs page in a browser', () => {
     expectQuiet(visited);
   });
 
-  test('fits on a phone: nothing is broken, cut or covered', async (context) => {
-    const visited = await visit(context, { viewport: PHONE });
-    const { page } = visited;
-    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
-    await authorize(visited);
-    for (const [operation, field, value] of FIELDS) {
-      await press(page, `${block(operation)} .opblock-summary-control`);
-      await type(page, `${block(operation)} ${field}`, value);
-      if (operation === 'listPets') await screenshot(page, 'docs-phone');
-      await execute(page, operation);
-    }
-    await unfold(page, '.opblock');
-    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
-  });
+  test.for([
+    ['phone', PHONE],
+    ['laptop', LAPTOP],
+    ['wide screen', WIDE],
+  ] as const)(
+    'fits on a %s: nothing is broken, cut or covered, and no half is empty',
+    async (row, context) => {
+      const [, viewport] = row;
+      const visited = await visit(context, { viewport });
+      const { page } = visited;
+      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+      await authorize(visited);
+      for (const [operation, field, value] of FIELDS) {
+        await press(page, `${block(operation)} .opblock-summary-control`);
+        await type(page, `${block(operation)} ${field}`, value);
+        if (viewport === PHONE && operation === 'listPets') await screenshot(page, 'docs-phone');
+        await execute(page, operation);
+        const answer = (await page.locator(`${block(operation)} .live-responses-table`).boundingBox())!;
+        expect(answer.x > viewport.width / 2).toBe(viewport !== PHONE);
+      }
+      await unfold(page, '.opblock');
+      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+    },
+  );
 
   test('an operation says its whole path, and that it is deprecated', async (context) => {
     const { page } = await visit(context);
@@ -352,42 +363,14 @@ describe('the docs page in a browser', () => {
     const summary = page.locator(`${block('getPet')} summary`, { hasText: 'Errors' });
     const error = page.locator(`${block('getPet')} [data-code="404"]`);
     await summary.waitFor();
-    expect(await summary.innerText()).toBe(
-      'Errors: 400, 401, 403, 404, 405, 408, 410, 413, 414, 429, 431, 500, 503',
-    );
+    expect(await summary.innerText()).toMatch(/^Errors: 400, 401, 403, 404, 405, .*, 503$/);
     expect(await page.locator(`${block('getPet')} pre:visible`).count()).toBe(1);
     expect(await error.isVisible()).toBe(false);
     await press(page, `${block('getPet')} details:has(.errors) summary`);
-    expect(await error.locator('th, td').allInnerTexts()).toStrictEqual([
-      '404',
-      'PET_NOT_FOUND: No animal has this id.',
-      'no pet has the id 42',
-    ]);
+    expect(await error.innerText()).toMatch(
+      /^404\s+PET_NOT_FOUND: No animal has this id\.\s+no pet has the id 42$/,
+    );
   });
-
-  test.for([
-    { width: 1440, height: 900 },
-    { width: 1920, height: 1080 },
-  ])(
-    'shows a request and its answer side by side on a screen of $width pixels',
-    async (viewport, context) => {
-      const visited = await visit(context, { viewport, path: '/docs#getPet' });
-      const { page } = visited;
-      await authorize(visited);
-      await type(page, `${block('getPet')} [data-param-name="petId"] input`, MAX);
-      await execute(page, 'getPet');
-      const boxOf = async (part: string) => (await page.locator(`${block('getPet')} ${part}`).boundingBox())!;
-      const [whole, button, answer] = [
-        await boxOf('.opblock-body'),
-        await boxOf('.execute'),
-        await boxOf('.live-responses-table'),
-      ];
-      expect(whole.height).toBeLessThan(viewport.height);
-      expect(button.x + button.width).toBeLessThan(viewport.width / 2);
-      expect(answer.x).toBeGreaterThan(viewport.width / 2);
-      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
-    },
-  );
 
   test.for([
     ['forgets the key', false],

@@ -11,14 +11,13 @@ const TIMEOUT_MS = 300_000;
 
 const CHARACTERS = ['', ...Array.from(' 7~/\\"é名🐈\u{10ffff}\u200b\u0000\t\n\u001f\u007f')];
 
-/** Languages differ on these alone. */
-const WHITE_SPACE = Array.from('\u0085\u00a0\u180e\u2028\u3000\ufeff');
-
 const NAMES = [
   ...CHARACTERS.flatMap((character) => [character, `${character}Rex`, `Rex ${character}x`]),
-  ...WHITE_SPACE.map((character) => ` ${character}x `),
+  // Languages differ on some of these alone.
+  ...Array.from('\u0085\u00a0\u180e\u2028\u3000\ufeff', (character) => ` ${character}x `),
   'x'.repeat(255),
 ];
+const ACCEPTED = NAMES.filter((name) => petNameProblem(name) === undefined);
 
 /**
  * Lets a program judge names by the document that the service serves.
@@ -33,9 +32,5 @@ export async function judgeNames(program: string, command: string): Promise<void
   await cp(join(import.meta.dirname, 'names'), cwd, { recursive: true });
   await writeFile(join(cwd, 'openapi.json'), (await ask(`${service.url}/openapi.json`)).body);
   await writeFile(join(cwd, 'names.json'), JSON.stringify(NAMES));
-  const accepted = JSON.parse(await shell(command, { cwd, env: ENV, timeoutMs: TIMEOUT_MS }));
-  deepStrictEqual(
-    accepted,
-    NAMES.filter((name) => petNameProblem(name) === undefined),
-  );
+  deepStrictEqual(JSON.parse(await shell(command, { cwd, env: ENV, timeoutMs: TIMEOUT_MS })), ACCEPTED);
 }
