@@ -301,11 +301,14 @@ describe('the docs page in a browser', () => {
   test.for([
     ['below the path of PUBLIC_URL, behind a proxy', startBelowPath],
     ['that serves it, even if PUBLIC_URL is elsewhere', () => start('https://petstore.example')],
-  ] as const)('calls the service %s', async ([, service], context) => {
+  ] as const)('calls the service %s, with a key that was typed early', async ([, service], context) => {
     const visited = await visit(context, { path: '/', service });
-    const { page, base } = visited;
+    const { api, page, base } = visited;
     expect(page.url()).toBe(`${base}/docs`);
-    await authorize(visited);
+    const typeEarly = () => page.locator(KEY_FIELD).fill(api.key);
+    await page.route('**/openapi.json', (route) => typeEarly().then(() => route.continue()));
+    await page.reload();
+    await page.locator(block('listPets')).waitFor();
     await press(page, `${block('listPets')} .opblock-summary-control`);
     await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
     expect(await execute(page, 'listPets')).toMatchObject({
@@ -328,26 +331,22 @@ describe('the docs page in a browser', () => {
     ['phone', PHONE],
     ['laptop', LAPTOP],
     ['wide screen', WIDE],
-  ] as const)(
-    'fits on a %s: nothing is broken, cut or covered, and no half is empty',
-    async (row, context) => {
-      const [, viewport] = row;
-      const visited = await visit(context, { viewport });
-      const { page } = visited;
-      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
-      await authorize(visited);
-      for (const [operation, field, value] of FIELDS) {
-        await press(page, `${block(operation)} .opblock-summary-control`);
-        await type(page, `${block(operation)} ${field}`, value);
-        if (viewport === PHONE && operation === 'listPets') await screenshot(page, 'docs-phone');
-        await execute(page, operation);
-        const answer = (await page.locator(`${block(operation)} .live-responses-table`).boundingBox())!;
-        expect(answer.x > viewport.width / 2).toBe(viewport !== PHONE);
-      }
-      await unfold(page, '.opblock');
-      expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
-    },
-  );
+  ] as const)('fills a %s: nothing is broken, cut, covered or left empty', async ([, viewport], context) => {
+    const visited = await visit(context, { viewport });
+    const { page } = visited;
+    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+    await authorize(visited);
+    for (const [operation, field, value] of FIELDS) {
+      await press(page, `${block(operation)} .opblock-summary-control`);
+      await type(page, `${block(operation)} ${field}`, value);
+      if (viewport === PHONE && operation === 'listPets') await screenshot(page, 'docs-phone');
+      await execute(page, operation);
+      const answer = (await page.locator(`${block(operation)} .live-responses-table`).boundingBox())!;
+      expect(answer.x > viewport.width / 2).toBe(viewport !== PHONE);
+    }
+    await unfold(page, '.opblock');
+    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+  });
 
   test('an operation says its whole path, and that it is deprecated', async (context) => {
     const { page } = await visit(context);
@@ -364,7 +363,6 @@ describe('the docs page in a browser', () => {
     const error = page.locator(`${block('getPet')} [data-code="404"]`);
     await summary.waitFor();
     expect(await summary.innerText()).toMatch(/^Errors: 400, 401, 403, 404, 405, .*, 503$/);
-    expect(await page.locator(`${block('getPet')} pre:visible`).count()).toBe(1);
     expect(await error.isVisible()).toBe(false);
     await press(page, `${block('getPet')} details:has(.errors) summary`);
     expect(await error.innerText()).toMatch(

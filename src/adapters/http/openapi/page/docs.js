@@ -169,8 +169,9 @@ const keepBox = document.getElementById('keep-key');
 
 function useKey() {
   const key = keyField.value.trim();
+  ui.preauthorizeApiKey('apiKey', key);
+  // Swagger UI cannot log out what was never authorized.
   if (key === '') ui.authActions.logout(['apiKey']);
-  else ui.preauthorizeApiKey('apiKey', key);
   return key;
 }
 
@@ -180,6 +181,9 @@ keyField.form.addEventListener('input', () => {
   if (keepBox.checked) sessionStorage.setItem(KEPT, key);
   else sessionStorage.removeItem(KEPT);
 });
+
+// What was typed before the operations were loaded.
+useKey();
 
 // Last: a browser may refuse storage, and the rest of the page works without it.
 const keptKey = sessionStorage.getItem(KEPT);
