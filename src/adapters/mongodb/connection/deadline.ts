@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
+import type { PrimaryWatch } from './primary-watch.ts';
 
 /** The limit of a call for a request: twenty seconds, with what the request needs besides. */
 export const CALL_TIMEOUT_MS = 19_500;
@@ -8,8 +9,7 @@ export const CALL_TIMEOUT_MS = 19_500;
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-/** What is known of the primary. `lostMs`: since when there has been none with a majority. */
-type Primary = { readonly hasPrimary: boolean; readonly lostMs: number | undefined };
+type Primary = Pick<PrimaryWatch, 'hasPrimary' | 'lostMs' | 'absence'>;
 
 /** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
@@ -65,7 +65,7 @@ export class Deadline {
   #timedOut(): StorageUnavailable {
     const sinceMs = this.#primary?.lostMs ?? this.atMs - this.#timeoutMs;
     if (this.#primary?.hasPrimary === false)
-      return new StorageUnavailable('MongoDB has no primary', { sinceMs });
+      return new StorageUnavailable(this.#primary.absence, { sinceMs });
     const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
     const last = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
     return new StorageUnavailable(late + (last ?? ''), { sinceMs });

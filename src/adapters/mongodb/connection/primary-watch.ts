@@ -12,12 +12,15 @@ const ELECTION_MS = 20_000;
 /** How long a call waits when an election should be over. A request needs less than a second then. */
 const REFUSAL_MS = 500;
 
+/** While there is no primary, the log learns of a new reason after this time at the earliest. */
+const RETOLD_AFTER_MS = 10_000;
+
 /** A call that waits for a primary checks its deadline this often. */
 const WAIT_MS = 500;
 
 /**
- * Knows whether the driver sees a primary, and tells the log when one is lost or found. Calls wait here rather than in
- * the driver, which would keep them after their deadline, and send them all before the first new one.
+ * Knows whether the driver sees a primary. Logs when one is lost or found, and why there still is none. Calls wait here
+ * rather than in the driver, which would keep them after their deadline, and send them all before the first new one.
  */
 export class PrimaryWatch {
   /** Whether the driver sees a primary, or a standalone server. */
@@ -26,12 +29,18 @@ export class PrimaryWatch {
   isInMinority = false;
   /** Since when there has been no primary with a majority. On the clock of `performance.now()`. */
   lostMs: number | undefined;
+  /** Says of each member its state, or why it could not be reached the last time. */
+  absence = '';
   readonly #log: StorageLog | undefined;
+  /** The absence that was logged last, and when. */
+  #told = { absence: '', atMs: 0 };
   #waiting: PromiseWithResolvers<void> | undefined;
 
   constructor(client: MongoClient, log?: StorageLog) {
     this.#log = log;
     client.on('topologyDescriptionChanged', (event) => this.#onChange(event));
+    // A heartbeat that fails for the same reason changes nothing, so that no other event follows the last reason.
+    client.on('serverHeartbeatFailed', () => this.#tellAbsence(false));
     // The driver then rejects every call at once.
     client.on('topologyClosed', () => void (this.hasPrimary = true));
   }
@@ -75,12 +84,24 @@ export class PrimaryWatch {
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;
     else this.lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
     if (this.hasPrimary) this.#wake();
-    if (primary?.address === known?.address) return;
     const states = members.map(
       ({ address, type, error }) => `${address}: ${error ? described(error) : type}`,
     );
-    if (primary === undefined) this.#log?.warn(`MongoDB has no primary; members: ${states.join(', ')}`);
-    else this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
+    // The time that an attempt took would make every reason a new one.
+    this.absence = `MongoDB has no primary; members: ${states.join(', ')}`.replaceAll(/ after \d+ms/g, '');
+    if (primary === undefined) this.#tellAbsence(known !== undefined);
+    else if (primary.address !== known?.address)
+      this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
+  }
+
+  /** Logs a loss, and later a reason that is new. */
+  #tellAbsence(isLoss: boolean): void {
+    const { absence, hasPrimary } = this;
+    const atMs = performance.now();
+    const isNew = absence !== this.#told.absence && atMs >= this.#told.atMs + RETOLD_AFTER_MS;
+    if (hasPrimary || !(isLoss || isNew)) return;
+    this.#told = { absence, atMs };
+    this.#log?.warn(absence);
   }
 
   #wake(): void {

@@ -18,9 +18,10 @@ const P = 'RSPrimary';
 const S = 'RSSecondary';
 const NONE = 'Unknown';
 const LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
+const TWO_LOST = LOST.replace('b: RSSecondary', 'b: Unknown');
 const BACK = 'MongoDB has a primary again: a';
 const unavailable = (message: string) => expect.objectContaining({ name: 'StorageUnavailable', message });
-const NO_PRIMARY = unavailable('MongoDB has no primary');
+const NO_PRIMARY = unavailable(LOST);
 
 /** What the driver tells of the members a, b and c, on a virtual clock, and what calls and the log say. */
 class Night {
@@ -180,15 +181,46 @@ it('limits, logs and dates an outage after a recovery like the first one, and a 
   await night.play({ ...outage(0), ...outage(200_000) });
 
   const slow = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
-  const each = [{ ms: 19_999, reason: NO_PRIMARY }, { ms: 500, reason: NO_PRIMARY }, slow];
+  const late = (ms: number) => ({ ms, reason: unavailable(TWO_LOST) });
+  const each = [late(19_999), late(500), slow];
   expect(await Promise.all(night.calls)).toStrictEqual([...each, ...each]);
   expect(afterLossMs).toStrictEqual([0, 0]);
-  expect(night.warnings).toStrictEqual([LOST, BACK, LOST, BACK]);
+  expect(night.warnings).toStrictEqual([LOST, TWO_LOST, BACK, LOST, TWO_LOST, BACK]);
+});
+
+it('logs the newest reason for the loss once every 10 seconds at most, and none twice', async () => {
+  const night = new Night();
+  const failing = (reason: string) => () => {
+    night.client.emit('serverHeartbeatFailed');
+    night.sees({ address: 'a', type: NONE, error: new Error(reason) }, S, S);
+  };
+  const lines = (...reasons: readonly string[]) =>
+    reasons.map((reason) => LOST.replace('a: Unknown', `a: ${reason}`));
+  await night.play({
+    0: failing('interrupted'),
+    1_000: failing('connect ECONNREFUSED'),
+    5_000: failing('timed out after 2003ms'),
+    // Of a heartbeat that has failed for the same reason, so that the driver sees no change.
+    10_000: () => night.client.emit('serverHeartbeatFailed'),
+    15_000: failing('getaddrinfo EAI_AGAIN'),
+    15_500: failing('timed out after 2001ms'),
+    20_000: () => night.client.emit('serverHeartbeatFailed'),
+    60_000: failing('self-signed certificate'),
+    61_000: () => night.sees(P, S, S),
+    80_000: () => night.client.emit('serverHeartbeatFailed'),
+    90_000: () => night.sees(NONE, S, S),
+  });
+
+  expect(night.warnings).toStrictEqual([
+    ...lines('interrupted', 'timed out', 'self-signed certificate'),
+    BACK,
+    LOST,
+  ]);
 });
 
 it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly string[]]>([
   [
-    'of a loss, however often the members change',
+    'of a loss, however often the members change soon after',
     [
       [NONE, S, S],
       [NONE, NONE, S],
