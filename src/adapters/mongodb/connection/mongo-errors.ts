@@ -48,7 +48,7 @@ export function described(error: unknown): string {
   // The driver repeats the text of a server in errors of its own.
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
   if (!(reply instanceof MongoServerError)) return error.message;
-  const { code, codeName = 'code' } = reply;
+  const { code, codeName = 'a code of https://www.mongodb.com/docs/manual/reference/error-codes' } = reply;
   // For the failure of a single document, a reply has the number only.
   const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
   const advice = code === CODES.Unauthorized ? '; docs/storage.md has the table of roles' : '';

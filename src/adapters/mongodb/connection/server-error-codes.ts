@@ -2,7 +2,10 @@ import { MongoServerError } from 'mongodb';
 
 // Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml, reviewed in November 2026.
 
-/** The codes that this adapter tells apart. */
+/**
+ * The codes that this adapter tells apart, and those that a single document can fail for: a server sends their numbers
+ * without their names.
+ */
 export const CODES = {
   BadValue: 2,
   FailedToParse: 9,
@@ -13,7 +16,11 @@ export const CODES = {
   NamespaceExists: 48,
   DocumentValidationFailure: 121,
   NotAReplicaSet: 123,
+  TemporarilyUnavailable: 365,
+  UserWritesBlocked: 371,
+  AtlasError: 8_000,
   DuplicateKey: 11_000,
+  OutOfDiskSpace: 14_031,
   IDLUnknownField: 40_415,
 } as const;
 

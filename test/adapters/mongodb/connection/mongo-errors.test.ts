@@ -125,12 +125,17 @@ it.each<readonly [string, Error, string]>([
     reply(91, 'x', { codeName: 'ShutdownInProgress' }),
     'MongoDB is unavailable: ShutdownInProgress (91)',
   ],
-  ['a code without a name', reply(91), 'MongoDB is unavailable: code (91)'],
+  ['a code of a document', reply(371), 'MongoDB is unavailable: UserWritesBlocked (371)'],
+  [
+    'a code without a name',
+    reply(91),
+    'MongoDB is unavailable: a code of https://www.mongodb.com/docs/manual/reference/error-codes (91)',
+  ],
   ['a bug', reply(9), 'MongoDB rejects a command: FailedToParse (9)'],
   [
     'a pool that the driver has cleared',
-    new MongoError('… failed with: "name: "Rex""', { cause: reply(91) }),
-    'MongoDB is unavailable: code (91)',
+    new MongoError('… failed with: "name: "Rex""', { cause: reply(371) }),
+    'MongoDB is unavailable: UserWritesBlocked (371)',
   ],
   ['an index of the operator', reply(11_000, duplicate('my index', 'name: "Rex"')), dropping('my index')],
   [
