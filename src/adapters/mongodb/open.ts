@@ -93,9 +93,10 @@ async function openIf(
     limiter: new MongoRateLimiter(db),
     probe: {
       async check() {
-        const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
-          Promise.all([examineAgain(), lastId(db)]),
+        const [missing, problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
+          Promise.all([missingRights(db), examineAgain(), lastId(db)]),
         );
+        if (missing !== undefined) throw new StorageUnavailable(missing);
         if (problem !== undefined) throw new StorageUnavailable(problem);
         return { lastId: id };
       },

@@ -109,6 +109,25 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
+  it('make the probe fail with the missing rights while they may only read, and reads go on', async () => {
+    const { pets, probe } = await openService(urlOf('service'));
+    const assign = (role: string) => admin.db('admin').command({ updateUser: 'service', roles: here(role) });
+    onTestFinished(async () => void (await assign('readWrite')));
+    await probe.check();
+
+    await assign('read');
+    await expect(probe.check()).rejects.toThrow(
+      new StorageUnavailable(
+        `the account of the database "${DATABASE}" may not insert on "pets", update on "api_keys", ` +
+          'insert on "rate_limits", update on "rate_limits"; docs/storage.md has the table of roles, ' +
+          'and deploy/mongodb/create-roles.js makes them',
+      ),
+    );
+    expect(await pets.list({ limit: 1 })).toBeInstanceOf(Array);
+    await assign('readWrite');
+    await probe.check();
+  });
+
   const EVERY_RIGHT =
     'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
     'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
