@@ -48,7 +48,8 @@ export async function connect(
   const startedAtMs = performance.now();
   for (;;) {
     const client = createClient(url, overrides);
-    const warn = () => log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying`);
+    const trying = `no primary yet; still trying for up to ${client.options.serverSelectionTimeoutMS / 1_000} s`;
+    const warn = () => log?.warn(`MongoDB at ${locationOf(client)}: ${trying}`);
     const late = setTimeout(warn, LATE_MS);
     if (meter !== undefined) reportConnections(client, meter);
     const discovery = discoverServers(client);
@@ -128,9 +129,6 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   );
 }
 
-/** Atlas reports a wrong password with a code of its own. */
-const ATLAS_ERROR = 8000;
-
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
   // Some come in an error of another class.
   const [, module] = /^Optional module `(.+?)` not found/.exec((error as Error).message) ?? [];
@@ -141,9 +139,8 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
   if (isServerError(reply, 'Unauthorized') && credentials === undefined) {
     return 'it wants a login: put USER:PASSWORD@ before the host, percent-encoded';
   }
-  const isRefused =
-    isServerError(reply, 'AuthenticationFailed') || (reply as MongoError).code === ATLAS_ERROR;
-  if (!isRefused) return undefined;
+  // Atlas reports a wrong password with a code of its own.
+  if (!isServerError(reply, 'AuthenticationFailed', 'AtlasError')) return undefined;
   return (
     `${described(error)}: wrong password, or no such user in the database "${credentials?.source}"; ` +
     'authSource names the database that has the user, often admin'
