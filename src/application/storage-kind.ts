@@ -42,7 +42,10 @@ export type Purpose =
 
 /** What is opened for each purpose. */
 export type Opened<Shared extends boolean = boolean> = {
-  service: ServiceStorage<Shared>;
+  service: ServiceStorage<Shared> & {
+    /** Reads the certificates of its connections again, for new connections. Logs the outcome. */
+    renewCertificates?(): Promise<void>;
+  };
   /** For `export` and the source side of `copy`. */
   reading: Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
   /** For `check`. */
@@ -86,6 +89,9 @@ export type StorageKind<Shared extends boolean = boolean> = {
 
   /** Whether the URL is of this kind. */
   isUrl(url: string): boolean;
+
+  /** Whether the URL names files of certificates, which `renewCertificates` of a service reads again. */
+  hasCertificates?(url: string): boolean;
 
   /**
    * What is wrong with a URL that looks like one of this kind. Completes a sentence that begins with the name of a

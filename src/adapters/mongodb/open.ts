@@ -3,6 +3,7 @@ import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
+import { renewCertificates } from './connection/certificates.ts';
 import { connect, refuse, type Reports, toSetupError } from './connection/connect.ts';
 import { missingRights } from './connection/missing-rights.ts';
 import { mongoInspector } from './inspector.ts';
@@ -102,6 +103,7 @@ async function openIf(
       },
     },
     inspector: mongoInspector(db, reads),
+    renewCertificates: renewCertificates(client, reports.log),
     close: () => client.close(),
   };
 }

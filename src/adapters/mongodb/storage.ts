@@ -13,6 +13,7 @@ export function mongodbStorage(program: string): StorageKind<true> {
     persistent: true,
     shared: true,
     isUrl: (url) => SCHEME.test(url) && urlProblem(url) === undefined,
+    hasCertificates: (url) => /[?&]tls(?:ca|crl|certificatekey)file=/i.test(url),
     urlProblem: (url) => (SCHEME.test(url) ? urlProblem(url) : undefined),
     async open(url, purpose: Purpose) {
       const { openMongoArchive, openMongoStorage } = await import('./open.ts');

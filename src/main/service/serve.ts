@@ -13,8 +13,8 @@ const CLOSE_MS = 3_000;
 /**
  * Starts the service. It runs until an interruption or a bug ends it.
  *
- * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
- * hang-up interrupts: the terminal that the service was started in has closed.
+ * With TLS, or with certificates in `DATABASE_URL`, a hang-up (SIGHUP) makes it read all certificates again. Otherwise
+ * there is nothing to read again, and a hang-up interrupts: the terminal that the service was started in has closed.
  *
  * @throws {StartError}
  * @throws what `start` throws
@@ -26,8 +26,10 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   for (const warning of [...config.warnings, ...misspelt(env)]) log.warn(warning);
   const startHere = () => start(config, log, { isLogged: isJournal(env) });
   const starting = runUntilStopped(startHere, config, { log, signal });
-  const renew = async () => (await starting.catch(() => undefined))?.renewCertificate?.();
-  onHangUp(config.tls && (() => void renew()));
+  const renew = async () => (await starting.catch(() => undefined))?.renewCertificates();
+  const { storage } = config;
+  const hasCertificates = config.tls !== undefined || storage.kind.hasCertificates?.(storage.url);
+  onHangUp(hasCertificates ? () => void renew() : undefined);
   const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);

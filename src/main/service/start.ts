@@ -35,8 +35,8 @@ export type Service = {
   readonly metricsUrl?: string | undefined;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: MadeKey | undefined;
-  /** Reads the certificate again, for new connections. Absent without TLS. */
-  readonly renewCertificate?: (() => void) | undefined;
+  /** Reads the certificates again, for new connections: its own, and those of its storage. */
+  renewCertificates(): Promise<void>;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
@@ -86,15 +86,19 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
   const opened = { storage: tracing?.storage(storage) ?? storage, tracing, metrics, tls };
-  const { drain, ...service } = await startOn(config, log, opened, options);
+  const { drain, renewCertificate, ...service } = await startOn(config, log, opened, options);
   const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();
     await open.disposeAsync();
     return cutOff;
   };
+  const renewCertificates = async () => {
+    renewCertificate?.();
+    await storage.renewCertificates?.();
+  };
   let stopped: Promise<number> | undefined;
-  return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
+  return { ...service, metricsUrl: served?.url, renewCertificates, stop: () => (stopped ??= stop()) };
 }
 
 type Opened = {

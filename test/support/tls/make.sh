@@ -53,3 +53,11 @@ openssl pkey -in key.pem -aes256 -passout pass:secret -out encrypted-key.pem
 { leaf 'petstore tests' key.pem 2120; cat "$work/middle.pem"; } > cert.pem
 { leaf 'petstore tests: renewed' renewed-key.pem 2120; cat "$work/middle.pem"; } > renewed-cert.pem
 leaf 'petstore tests: expired' key.pem 2021 > expired-cert.pem
+
+# An authority of its own, which signs nothing but itself: its certificate, then its key.
+key "$work/other-key.pem"
+{
+  sign 'petstore tests: another authority' "$work/other-key.pem" "$SERVER" 2120 \
+    -selfsign -keyfile "$work/other-key.pem"
+  cat "$work/other-key.pem"
+} > other-authority.pem

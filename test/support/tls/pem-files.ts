@@ -13,6 +13,8 @@ export const PEM_FILES = {
   renewedKey: join(import.meta.dirname, 'renewed-key.pem'),
   /** For `key`. Without the intermediate certificate. */
   expiredCert: join(import.meta.dirname, 'expired-cert.pem'),
+  /** An authority that has signed nothing but its own certificate, followed by the key. */
+  otherAuthority: join(import.meta.dirname, 'other-authority.pem'),
 } as const;
 
 const read = (file: string) => readFileSync(file, 'utf8');

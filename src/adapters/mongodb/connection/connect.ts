@@ -11,6 +11,7 @@ import {
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 import type { ServiceOptions } from '../../../application/storage-kind.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
+import { readCertificates } from './certificates.ts';
 import { createClient } from './create-client.ts';
 import { described } from './mongo-errors.ts';
 import { isServerError } from './server-error-codes.ts';
@@ -54,6 +55,7 @@ export async function connect(
     if (meter !== undefined) reportConnections(client, meter);
     const discovery = discoverServers(client);
     try {
+      await readCertificates(client);
       await Promise.race([client.connect(), discovery.failed]);
       const hello = await waitForPrimary(client);
       if (isForgetful(hello)) log?.warn(`MongoDB at ${locationOf(client)} ${FORGETFUL}`);

@@ -1,5 +1,6 @@
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { CERTIFICATE_FILES } from './certificates.ts';
 
 /**
  * Defaults of every client. The connection string overrides them but for the guarantees in `GUARANTEES`. With the
@@ -35,9 +36,12 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
   refuseWeakerGuarantees(options);
   const isNamed = (option: string) => options.some(([name]) => name === option.toLowerCase());
   const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides }).filter(([name]) => !isNamed(name));
+  const certificates = CERTIFICATE_FILES.flatMap(([file, names]) => (isNamed(file) ? names : []));
   try {
     return new MongoClient(url, {
       ...Object.fromEntries(defaults),
+      // Empty until `readCertificates` fills them.
+      ...Object.fromEntries(certificates.map((name) => [name, []])),
       // The connection string cannot enable this: see `EXACT` in collections.ts.
       useBigInt64: false,
       // Nor this: the driver would repeat any command, an insert by `insertInOrder` too, on another primary.
