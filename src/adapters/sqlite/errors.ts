@@ -1,3 +1,6 @@
+import { mkdtempDisposableSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
@@ -37,6 +40,8 @@ const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
   [FAILURES.FULL]: 'cannot be written: its disk is full',
   [FAILURES.NOTADB]: 'is not a SQLite database; choose another path',
 };
+
+const NO_LOCKS = 'cannot be locked: its file system refuses locks (ENOLCK); put it on a disk of this machine';
 
 /** How long work waits for a lock of another connection before it fails. */
 export const BUSY_TIMEOUT_MS = 5_000;
@@ -107,8 +112,24 @@ export async function retryAndTranslate<T>(work: () => T): Promise<T> {
 export function setupError(file: string, error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined && !isSystemError(error)) return error;
-  const problem = SETUP_PROBLEMS[code ?? 0] ?? `cannot be opened: ${(error as Error).message}`;
+  const known = isBusy(error) && refusesLocks(dirname(file)) ? NO_LOCKS : SETUP_PROBLEMS[code ?? 0];
+  const problem = known ?? `cannot be opened: ${(error as Error).message}`;
   return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
+}
+
+/**
+ * Whether the file system refuses locks (ENOLCK), as NFS does without its lock daemon. SQLite reports that in the same
+ * way as a lock of another program. Here it meets a file that no other program knows.
+ */
+function refusesLocks(directory: string): boolean {
+  try {
+    using own = mkdtempDisposableSync(join(directory, 'petstore-lock-'));
+    using probe = new DatabaseSync(join(own.path, 'probe'));
+    probe.exec('BEGIN EXCLUSIVE');
+    return false;
+  } catch (error) {
+    return isBusy(error);
+  }
 }
 
 /** Another connection holds a lock on the file. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
@@ -6,9 +6,13 @@ import type { StorageLog } from '../../application/ports/storage-health.ts';
 /** Only Linux has it. https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
 const MOUNTINFO = '/proc/self/mountinfo';
 
-/** Of file systems that do not last: https://man7.org/linux/man-pages/man2/statfs.2.html */
-const OVERLAY = 0x794c7630;
-const TMPFS = 0x01021994;
+/**
+ * The types of file systems that another machine, or the host of a virtual machine, can use at the same time. Whether
+ * they keep a second service out depends on their server and on their options. SQLite's WAL also needs shared memory,
+ * which no two machines have: https://www.sqlite.org/wal.html. Not `fuseblk`, which is a disk of this machine.
+ */
+const SHARED =
+  /^(?:nfs4?|cifs|smb\w*|9p|afs|ceph|lustre|beegfs|virtiofs|vboxsf|prl_fs|fakeowner|fuse|fuse\..*)$/;
 
 /**
  * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. What SQLite writes beside it is then on
@@ -18,30 +22,45 @@ const TMPFS = 0x01021994;
  * @throws {StorageSetupError}
  */
 export function refuseMounted(file: string): void {
-  if (!existsSync(MOUNTINFO) || !isMountPoint(file, readFileSync(MOUNTINFO, 'utf8'))) return;
+  if (mountOf(file).point !== file) return;
   throw new StorageSetupError(
     `the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the container; ` +
       `mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`,
   );
 }
 
-/** Warns of an existing file in a container's own layer or in memory. */
-export function warnIfVolatile(file: string, log: StorageLog): void {
-  const { type } = statfsSync(file);
-  if (type === TMPFS)
+/** Warns of a file in a container's own layer, in memory, or where locks may not keep a second service out. */
+export function warnIfUnfit(file: string, log: StorageLog): void {
+  const { type } = mountOf(file);
+  if (type === 'tmpfs')
     log.warn(`the SQLite file ${file} is in memory (tmpfs), where no pet lasts; put it on a disk`);
-  if (type === OVERLAY)
+  if (type === 'overlay')
     log.warn(
       `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
         `mount a volume: --volume NAME:${dirname(file)}`,
     );
+  if (SHARED.test(type))
+    log.warn(
+      `the SQLite file ${file} is on a network or shared file system (${type}), whose locks may let a second service ` +
+        'in; put it on a disk of this machine, as docs/storage.md lists',
+    );
 }
 
-/** @param mountinfo its fifth field is the mount point, with white space and backslashes in octal */
-export function isMountPoint(file: string, mountinfo: string): boolean {
-  const escaped = file.replaceAll(
-    /[ \t\n\\]/g,
-    (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`,
-  );
-  return mountinfo.split('\n').some((line) => line.split(' ')[4] === escaped);
+/**
+ * The mount that has the file. Of those around it, that is the last one with the longest path.
+ *
+ * @param mountinfo its fifth field is the mount point, with white space and backslashes in octal
+ */
+export function mountOf(file: string, mountinfo = readMountinfo()) {
+  let found = { point: '', type: '' };
+  for (const [, escaped = '', type = ''] of mountinfo.matchAll(/^(?:\S+ ){4}(\S+) .*? - (\S+)/gm)) {
+    const point = escaped.replaceAll(/\\(\d{3})/g, (_, code) => String.fromCharCode(Number(`0o${code}`)));
+    const isAround = `${file}/`.startsWith(point.replace(/\/?$/, '/'));
+    if (isAround && point.length >= found.point.length) found = { point, type };
+  }
+  return found;
+}
+
+function readMountinfo(): string {
+  return existsSync(MOUNTINFO) ? readFileSync(MOUNTINFO, 'utf8') : '';
 }

@@ -13,7 +13,7 @@ import { refuseDamaged, sqliteInspector } from './damage.ts';
 import { retryAndTranslate, retryWhileBusy, setupError } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { LogDisk } from './log-disk.ts';
-import { refuseMounted, warnIfVolatile } from './mounts.ts';
+import { refuseMounted, warnIfUnfit } from './mounts.ts';
 import { serviceLockPath, takeServiceLock } from './service-lock.ts';
 import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
@@ -57,7 +57,7 @@ export async function openSqliteStorage(
     const commits = new CommitQueue(db, { guard, disk, log, meter });
     opened.defer(() => commits.close());
     const cache = new ReadCache(db);
-    if (log !== undefined) warnIfVolatile(fileOf(db), log);
+    if (log !== undefined) warnIfUnfit(fileOf(db), log);
     return {
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { isMountPoint } from '../../../src/adapters/sqlite/mounts.ts';
+import { mountOf } from '../../../src/adapters/sqlite/mounts.ts';
 import { run } from '../../support/process.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -11,16 +11,18 @@ import { testDirectory } from '../../support/test-directory.ts';
 const MOUNTINFO = `540 430 0:55 / / rw,relatime master:151 - overlay overlay rw,lowerdir=/l/A:/l/B - x
 542 540 254:1 /v/_data /petstore/data rw,relatime shared:7 master:9 - ext4 /dev/vda1 rw
 543 542 254:1 /host.db /petstore/data/a\\040b\\134c.db rw - ext4 /dev/vda1 rw
-545 544 0:61 / /tmp rw - tmpfs tmpfs rw,size=65536k
+545 544 0:61 / /tmp/x rw - tmpfs tmpfs rw,size=65536k
+546 544 0:62 / /tmp/x rw - fuse.sshfs me@host:/x rw
+547 544 0:63 / /tmp rw - tmpfs tmpfs rw,size=65536k
 `;
 
 it.each([
-  ['/petstore/data/petstore.db', false],
-  ['/petstore/data/a b\\c.db', true],
-  ['/petstore/data', true],
-  ['/tmp/x/petstore.db', false],
-])('%s is a mount point: %s', (path, expected) => {
-  expect(isMountPoint(path, MOUNTINFO)).toBe(expected);
+  ['/petstore/data/petstore.db', '/petstore/data', 'ext4'],
+  ['/petstore/data/a b\\c.db', '/petstore/data/a b\\c.db', 'ext4'],
+  ['/petstore/database/petstore.db', '/', 'overlay'],
+  ['/tmp/x/petstore.db', '/tmp/x', 'fuse.sshfs'],
+])('the mount that has %s is %s of the type %s', (path, point, type) => {
+  expect(mountOf(path, MOUNTINFO)).toStrictEqual({ point, type });
 });
 
 const NAMESPACE = ['--user', '--map-root-user', '--mount'];
@@ -28,15 +30,23 @@ const isAllowed = spawnSync('unshare', [...NAMESPACE, 'mount', '-t', 'tmpfs', 'n
 const leftOut = isAllowed ? '' : ' (left out: this system allows no mounts of a process of its own)';
 
 it.runIf(isAllowed)(
-  `a file that is itself mounted is refused, and a file in memory causes a warning${leftOut}`,
+  `a file that is itself mounted is refused, and one in memory or on a network causes a warning${leftOut}`,
   async () => {
-    const [file, other, inMemory] = [await newFile(), await newFile(), await newFile()];
+    const [file, other, inMemory, remote] = [
+      await newFile(),
+      await newFile(),
+      await newFile(),
+      await newFile(),
+    ];
     for (const path of [file, other]) await writeFile(path, '');
-    const mounts = `mount --bind ${other} ${file} && mount -t tmpfs none ${dirname(inMemory)}`;
+    const [memory, network] = [dirname(inMemory), dirname(remote)];
+    const mounts =
+      `mount --bind ${other} ${file} && mount -t tmpfs none ${memory} && mount -t tmpfs none ${network} && ` +
+      `sed 's|\\( ${network} .* - \\)tmpfs|\\1nfs4|' /proc/self/mountinfo > ${other} && ` +
+      `mount --bind ${other} /proc/$$/mountinfo`;
     const opener = [
       fileURLToPath(new URL('./opener.ts', import.meta.url)),
-      `sqlite:${file}`,
-      `sqlite:${inMemory}`,
+      ...[file, inMemory, remote].map((path) => `sqlite:${path}`),
     ];
     const command = ['sh', '-c', `${mounts} && exec "$@"`, 'sh', process.execPath, ...opener];
 
@@ -46,9 +56,13 @@ it.runIf(isAllowed)(
     const refusal =
       `StorageSetupError: the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the ` +
       `container; mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`;
-    const warning = `the SQLite file ${inMemory} is in memory (tmpfs), where no pet lasts; put it on a disk`;
-    // A service, a command that writes pets and one that creates a key.
-    expect(program.stdout.split('\n')).toStrictEqual([refusal, warning, refusal, refusal, '']);
+    const warnings = [
+      `the SQLite file ${inMemory} is in memory (tmpfs), where no pet lasts; put it on a disk`,
+      `the SQLite file ${remote} is on a network or shared file system (nfs4), whose locks may let a second service ` +
+        'in; put it on a disk of this machine, as docs/storage.md lists',
+    ];
     expect(program.stderr).toBe('');
+    // A service, a command that writes pets and one that creates a key.
+    expect(program.stdout.split('\n')).toStrictEqual([refusal, ...warnings, refusal, refusal, '']);
   },
 );

@@ -1,8 +1,13 @@
-import { writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { readdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { serviceLockPath, takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
+import { preloaded } from '../../support/slow-flush.ts';
 import { newFile } from '../../support/sqlite.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 it('a service waits for a command that holds the lock for a moment', async () => {
   const file = await newFile();
@@ -24,3 +29,22 @@ it('a lock file of another program is an error', async () => {
     new StorageSetupError(`the SQLite file ${file}.lock is not a SQLite database; choose another path`),
   );
 });
+
+const canCompile = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
+
+it.runIf(canCompile)(
+  `a file system that refuses locks is not taken for another program${canCompile ? '' : ' (left out: needs Linux and cc)'}`,
+  async () => {
+    const file = await newFile();
+    const env = { ...SERVICE_ENV, DATABASE_URL: `sqlite:${file}` };
+    const LD_PRELOAD = await preloaded(await testDirectory(), 'refused-locks');
+    const program = run(process.execPath, SERVICE, { ...env, LD_PRELOAD });
+
+    expect(await program.ended).toMatchObject({ code: 1 });
+    expect(program.stderr).toBe(
+      `petstore: the SQLite file ${file} cannot be locked: its file system refuses locks (ENOLCK); ` +
+        'put it on a disk of this machine\n',
+    );
+    expect(await readdir(dirname(file))).toStrictEqual([file.slice(dirname(file).length + 1)]);
+  },
+);
