@@ -46,8 +46,9 @@ export function addStorageCommands(petstore: Command, does: Does): void {
     .command('skip-ids')
     .description(
       'Keeps new pets from getting the ids of lost ones: it skips 10^12 ids, and each repetition further ones. For a ' +
-        'MongoDB that was restored from a backup or has lost members. Run it before the services start. A file that ' +
-        'backup has written needs no skip-ids.',
+        'storage that may lack its latest pets: a MongoDB that was restored or has lost members, or a SQLite file from ' +
+        'a snapshot of its volume, a copy, or a replica such as that of Litestream. Run it before the services start. ' +
+        'A file that backup has written needs no skip-ids.',
     )
     .argument('[URL]', SOURCES)
     .action(does(skipIds));
@@ -87,7 +88,10 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   session.hint = 'run the same command again';
   await kind.restore(url, file, session.onProgress);
   sayWritten(storage, session);
-  await session.answer(`restored ${file}\n`, { file });
+  await using restored = await open(storage, { for: 'reading' });
+  const upTo = await restored.archive.lastId();
+  const text = `restored ${file}; new pets get ids greater than ${upTo}\n`;
+  await session.answer(text, { file, upTo: Number(upTo) });
 }
 
 /** Says which storages the command is for, and what takes its place for the others. */

@@ -82,13 +82,14 @@ async function expectRefused(message: string | RegExp, from = backup): Promise<v
 
 describe('a restore', () => {
   it('fills a path where nothing is, for its owner only, and leaves the backup as it was', async () => {
-    expect(await restore()).toBe(`restored ${backup}\n`);
+    const upTo = Number(NEW.at(-1)!.id) + 1e12;
+    expect(await restore()).toBe(`restored ${backup}; new pets get ids greater than ${upTo}\n`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await petsIn(file)).toStrictEqual(NEW);
     const other = join(dirname(file), 'other.db');
     await symlink('target.db', other);
     const { stdout, stderr } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
-    expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}"}\n`);
+    expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}","upTo":${upTo}}\n`);
     expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(NEW);
     expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
   });
