@@ -148,8 +148,8 @@ it.skipIf(mongo === undefined)(
     const { stdout: shown } = await succeeds(['keys', 'show', id], { DATABASE_URL });
     for (const [, name = ''] of shown.matchAll(/^(\w+):/gm)) seen.get('keys …')?.delete(name);
     await note('migrate', 'migrate', MONGODB_URL);
-    await note('backup, restore', 'backup', `${directory}/backup`);
-    await note('backup, restore', 'restore', `${directory}/backup`, '--to', `sqlite:${directory}/a.db`);
+    await note('backup', 'backup', `${directory}/backup`);
+    await note('restore', 'restore', `${directory}/backup`, '--to', `sqlite:${directory}/a.db`);
     await note('skip-ids', 'skip-ids');
     const moving = 'export, import, copy';
     await note(moving, 'export', `${directory}/pets`);

@@ -1,11 +1,10 @@
 import type { Db } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
-import { freshDatabase, openClient, openRepository, openService } from '../../support/mongo-database.ts';
-import { aPet } from '../../support/pets.ts';
+import { freshDatabase, openClient, openService } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
@@ -39,20 +38,6 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
 
     await inserting;
     expect(await keys.list()).toStrictEqual([aKey()]);
-  });
-
-  it('a server that blocks the writes of users names the reason', async () => {
-    const { url, db } = await emptyDatabase();
-    const { repository } = await openRepository(url, 300);
-    const block = (on: number) =>
-      db.client.db('admin').command({ setUserWriteBlockMode: 1, global: on === 1 });
-    onTestFinished(async () => void (await block(0)));
-    await block(1);
-
-    await expect(repository.insert(aPet())).rejects.toThrow(
-      'MongoDB did not complete the call within 300 ms; the last attempt: ' +
-        'MongoDB is unavailable: UserWritesBlocked (371)',
-    );
   });
 
   const INDEX_BUILD = 'hangAfterStartingIndexBuild';

@@ -39,15 +39,18 @@ export async function readCertificates({ options }: MongoClient): Promise<void> 
  */
 export function renewCertificates(client: MongoClient, log?: StorageLog): () => Promise<void> {
   let told = '';
-  const renew = async (done = '') => {
-    const problem = await readCertificates(client).then(
-      () => done,
-      (error: Error) => `the certificates of MongoDB cannot be used, so the old ones stay: ${error.message}`,
-    );
-    if (done !== '' || (problem !== '' && problem !== told)) log?.warn(problem);
+  const renew = async () => {
+    let problem = '';
+    await readCertificates(client).catch(({ message }: Error) => (problem = message));
+    if (problem !== '' && problem !== told)
+      log?.warn(`the certificates of MongoDB cannot be used, so the old ones stay: ${problem}`);
     told = problem;
   };
   client.on('serverHeartbeatFailed', () => void renew());
   client.on('connectionCheckOutFailed', () => void renew());
-  return () => renew('the certificates of MongoDB were read again, for new connections');
+  return async () => {
+    told = '';
+    await renew();
+    if (told === '') log?.warn('the certificates of MongoDB were read again, for new connections');
+  };
 }

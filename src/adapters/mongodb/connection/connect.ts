@@ -49,8 +49,9 @@ export async function connect(
   const startedAtMs = performance.now();
   for (;;) {
     const client = createClient(url, overrides);
-    const trying = `no primary yet; still trying for up to ${client.options.serverSelectionTimeoutMS / 1_000} s`;
-    const warn = () => log?.warn(`MongoDB at ${locationOf(client)}: ${trying}`);
+    const limit = `${client.options.serverSelectionTimeoutMS / 1_000} s`;
+    const warn = () =>
+      log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
     const late = setTimeout(warn, LATE_MS);
     if (meter !== undefined) reportConnections(client, meter);
     const discovery = discoverServers(client);

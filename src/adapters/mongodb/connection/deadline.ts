@@ -9,7 +9,7 @@ export const CALL_TIMEOUT_MS = 19_500;
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-type Primary = Pick<PrimaryWatch, 'hasPrimary' | 'lostMs' | 'absence'>;
+type Primary = Pick<PrimaryWatch, 'hasPrimary' | 'lostMs' | 'members'>;
 
 /** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
@@ -65,7 +65,7 @@ export class Deadline {
   #timedOut(): StorageUnavailable {
     const sinceMs = this.#primary?.lostMs ?? this.atMs - this.#timeoutMs;
     if (this.#primary?.hasPrimary === false)
-      return new StorageUnavailable(this.#primary.absence, { sinceMs });
+      return new StorageUnavailable(`MongoDB has no primary; members: ${this.#primary.members}`, { sinceMs });
     const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
     const last = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
     return new StorageUnavailable(late + (last ?? ''), { sinceMs });

@@ -29,11 +29,11 @@ export class PrimaryWatch {
   isInMinority = false;
   /** Since when there has been no primary with a majority. On the clock of `performance.now()`. */
   lostMs: number | undefined;
-  /** Says of each member its state, or why it could not be reached the last time. */
-  absence = '';
+  /** The state of each member, or why it could not be reached the last time. */
+  members = '';
   readonly #log: StorageLog | undefined;
-  /** The absence that was logged last, and when. */
-  #told = { absence: '', atMs: 0 };
+  /** What was logged last of the members, and when. */
+  #told = { members: '', atMs: 0 };
   #waiting: PromiseWithResolvers<void> | undefined;
 
   constructor(client: MongoClient, log?: StorageLog) {
@@ -88,7 +88,7 @@ export class PrimaryWatch {
       ({ address, type, error }) => `${address}: ${error ? described(error) : type}`,
     );
     // The time that an attempt took would make every reason a new one.
-    this.absence = `MongoDB has no primary; members: ${states.join(', ')}`.replaceAll(/ after \d+ms/g, '');
+    this.members = states.join(', ').replaceAll(/ after \d+ms/g, '');
     if (primary === undefined) this.#tellAbsence(known !== undefined);
     else if (primary.address !== known?.address)
       this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
@@ -96,12 +96,12 @@ export class PrimaryWatch {
 
   /** Logs a loss, and later a reason that is new. */
   #tellAbsence(isLoss: boolean): void {
-    const { absence, hasPrimary } = this;
+    const { members, hasPrimary } = this;
     const atMs = performance.now();
-    const isNew = absence !== this.#told.absence && atMs >= this.#told.atMs + RETOLD_AFTER_MS;
+    const isNew = members !== this.#told.members && atMs >= this.#told.atMs + RETOLD_AFTER_MS;
     if (hasPrimary || !(isLoss || isNew)) return;
-    this.#told = { absence, atMs };
-    this.#log?.warn(absence);
+    this.#told = { members, atMs };
+    this.#log?.warn(`MongoDB has no primary; members: ${members}`);
   }
 
   #wake(): void {
