@@ -74,6 +74,16 @@ it('the commands for SQLite back up beside a service, rotate a key, and restore 
   expect(await add(restored, key, 'Lora')).toBe(2 + SKIPPED_IDS + 1);
 });
 
+it('skip the ids of lost pets in a SQLite file that was copied', async () => {
+  const [stopped, directory] = [await installation(), await installation()];
+  const [source, copy] = [stopped, directory].map((path) => join(path, 'data/petstore.db'));
+  await succeeds(IMPORT, { DATABASE_URL: `sqlite:${source}` });
+  await copyFile(source!, copy!);
+  const key = await createKey(`sqlite:${copy}`);
+  const url = await bash(blockOf('Restore', 1), {}, directory).url();
+  expect(await add(url, key, 'Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
+});
+
 describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
   it('move from SQLite to MongoDB, back up to a SQLite file and restore from it', async () => {
     const directory = await installation();
@@ -89,7 +99,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
       directory,
     ).succeeded();
     const copied = await bash(blockOf('Back up', 2), { DATABASE_URL: MONGODB_URL }, directory).succeeded();
-    const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, directory);
+    const service = bash(blockOf('Restore', 3), { DATABASE_URL: target }, directory);
     const url = await service.url();
 
     for (const output of [moved, copied, service.stdout]) {
@@ -110,7 +120,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     await succeeds(IMPORT, before);
 
     await bash(blockOf('Back up', 1), before, directory).succeeded();
-    await bash(blockOf('Restore', 1), after, directory).succeeded();
+    await bash(blockOf('Restore', 2), after, directory).succeeded();
 
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
     const { pets, close } = await openMongoStorage(after.DATABASE_URL, { autoMigrate: false });

@@ -1,5 +1,3 @@
-import { copyFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
@@ -8,7 +6,6 @@ import { succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { closedAfterTest, openService } from '../../support/sqlite.ts';
-import { testDirectory } from '../../support/test-directory.ts';
 import { rex } from '../../support/pets.ts';
 
 it('skip-ids of a SQLite file says which ids new pets get, and skips further ones when it is repeated', async () => {
@@ -21,18 +18,6 @@ it('skip-ids of a SQLite file says which ids new pets get, and skips further one
 
   const { pets } = await openService(path);
   expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
-});
-
-it('skip-ids keeps a copy of a stopped SQLite file from assigning an id that only the original has', async () => {
-  const { path } = await sqliteWith([anArchivedPet({ id: 7n })]);
-  const copy = join(await testDirectory(), 'snapshot.db');
-  await copyFile(path, copy);
-  const original = await openService(path);
-  const lost = await original.pets.insert(rex);
-
-  await succeeds(['skip-ids', `sqlite:${copy}`]);
-  const { pets } = await openService(copy);
-  expect([lost.id, (await pets.insert(rex)).id]).toStrictEqual([8n, BigInt(1e12 + 8)]);
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
