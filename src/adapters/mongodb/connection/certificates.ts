@@ -23,6 +23,7 @@ export const CERTIFICATE_FILES = [
  */
 export async function readCertificates({ options }: MongoClient): Promise<void> {
   const named = CERTIFICATE_FILES.filter(([file]) => options.tls && options[file] !== undefined);
+  if (named.length === 0) return;
   const pems = await Promise.all(named.map(([file]) => readFile(options[file]!)));
   const read = named.flatMap(([, names], n) => names.map((name) => [name, pems[n]!] as const));
   // Node ignores an authority's file that has no certificate.
