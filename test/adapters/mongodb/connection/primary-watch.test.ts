@@ -207,7 +207,6 @@ it('logs the newest reason for the loss once every 10 seconds at most, and none 
     20_000: () => night.client.emit('serverHeartbeatFailed'),
     60_000: failing('self-signed certificate'),
     61_000: () => night.sees(P, S, S),
-    80_000: () => night.client.emit('serverHeartbeatFailed'),
     90_000: () => night.sees(NONE, S, S),
   });
 
