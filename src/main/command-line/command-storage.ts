@@ -56,7 +56,7 @@ export async function open<P extends Purpose>(
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
 
-/** Says on standard error which storage a command has written: without the user and the password of its URL. */
-export function sayWritten({ url }: Storage, session: Session): void {
-  session.note(`wrote to ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
+/** Reports on standard error which storage a command has used: without the user, the password and the options of its URL. */
+export function sayUsed(used: 'read from' | 'wrote to', { url }: Storage, session: Session): void {
+  session.note(`${used} ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
 }

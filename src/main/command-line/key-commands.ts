@@ -15,7 +15,7 @@ import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
-import { open, sayWritten, storageOf } from './command-storage.ts';
+import { open, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
@@ -114,6 +114,7 @@ async function listKeys(session: Session): Promise<void> {
   await using keys = await openKeys(session);
   const all = await keys.root.resolve(KEYS).list();
   const json = all.map((key) => keyJson(key, session.now));
+  sayUsed('read from', keys.storage, session);
   await session.answer(keyTable(all, session.now), json);
   // Fails only after the list, which shows the other keys.
   all.forEach(throwIfDamaged);
@@ -122,6 +123,7 @@ async function listKeys(session: Session): Promise<void> {
 async function showKey(session: Session, id: string): Promise<void> {
   await using keys = await openKeys(session);
   const key = await keys.root.resolve(GetKey).execute(id);
+  sayUsed('read from', keys.storage, session);
   await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
@@ -129,7 +131,7 @@ async function revokeKey(session: Session, id: string): Promise<void> {
   await using keys = await openKeys(session);
   const { revokedAt } = await keys.root.resolve(GetKey).execute(id);
   const key = await keys.root.resolve(RevokeKey).execute(id);
-  if (revokedAt === undefined) sayWritten(keys.storage, session);
+  if (revokedAt === undefined) sayUsed('wrote to', keys.storage, session);
   const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
   const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
   await session.answer(text, keyJson(key, session.now));
@@ -172,7 +174,7 @@ async function makeKey(
   await using keys = await openKeys(session, replaces === undefined);
   try {
     await make(keys.root.register(MINT, { useValue: () => minted }), handOver);
-    sayWritten(keys.storage, session);
+    sayUsed('wrote to', keys.storage, session);
   } catch (error) {
     // A storage that has not answered may have the key.
     if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, sayWritten, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import { open, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -75,6 +75,8 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
+  sayUsed('read from', sourceStorage, session);
+  sayUsed('wrote to', targetStorage, session);
   const text = `copied ${countText(keys.length, 'API key')}${known(alreadyThere)}\n`;
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
@@ -82,7 +84,8 @@ async function copy(session: Session, options: Urls): Promise<void> {
 async function exportPets(session: Session, file = '-', options: Urls = {}): Promise<void> {
   const isPiped = file === '-';
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
-  await using source = await open(storageOf('--from', options.from, session), { for: 'reading' });
+  const storage = storageOf('--from', options.from, session);
+  await using source = await open(storage, { for: 'reading' });
   const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
@@ -94,6 +97,7 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
   });
   if (!isPiped) await writePetFile(file, batches);
   else for await (const batch of batches) await session.write(petLines(batch));
+  sayUsed('read from', storage, session);
   if (session.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
   // Not to standard output, which may hold the export.
   else session.note(`exported ${countText(pets, 'pet')}`);
@@ -109,7 +113,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
   root.register(TARGET, { useValue: target });
   const copied = await root.resolve(CopyPets).execute(session.onProgress);
-  sayWritten(storage, session);
+  sayUsed('wrote to', storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 

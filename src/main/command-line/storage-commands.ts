@@ -9,7 +9,7 @@ import { compose } from '../program/compose.ts';
 import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
-import { open, sayWritten, SOURCES, storageOf, type Urls } from './command-storage.ts';
+import { open, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
@@ -73,10 +73,12 @@ async function migrate(session: Session, url: string | undefined): Promise<void>
 
 async function backUp(session: Session, file: string, options: Urls): Promise<void> {
   requireName(file);
-  const { kind, url } = storageOf('--from', options.from, session);
+  const storage = storageOf('--from', options.from, session);
+  const { kind, url } = storage;
   if (kind.backUp === undefined) throw notFor('backUp', session);
   session.hint = 'no backup was written; run the same command again';
   await kind.backUp(url, file, session.onProgress);
+  sayUsed('read from', storage, session);
   await session.answer(`backed up to ${file}\n`, { file });
 }
 
@@ -87,7 +89,7 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   if (kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
   await kind.restore(url, file, session.onProgress);
-  sayWritten(storage, session);
+  sayUsed('wrote to', storage, session);
   await using restored = await open(storage, { for: 'reading' });
   const upTo = await restored.archive.lastId();
   const text = `restored ${file}; new pets get ids greater than ${upTo}\n`;
@@ -124,6 +126,7 @@ async function check(session: Session, options: Urls): Promise<void> {
     if (shown.length < MAX_SHOWN) shown.push(next.value);
   }
   const { pets, apiKeys } = next.value;
+  sayUsed('read from', storage, session);
   const more = count - shown.length;
   const lines = shown.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
   const rest = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
@@ -141,7 +144,7 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   session.hint = 'ids may have been skipped; run the same command again';
   const root = compose(registerMaintenance).register(TARGET, { useValue: target });
   const upTo = await root.resolve(SkipIds).execute();
-  sayWritten(storage, session);
+  sayUsed('wrote to', storage, session);
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

@@ -16,7 +16,10 @@ it('a backup is made while a service runs, and the command says so to people and
   await openService(path);
   const backup = join(dirname(path), 'backup.db');
   const text = await succeeds(['backup', backup], { DATABASE_URL });
-  expect([text.stdout, text.stderr]).toStrictEqual([`backed up to ${backup}\n`, '']);
+  expect([text.stdout, text.stderr]).toStrictEqual([
+    `backed up to ${backup}\n`,
+    `petstore: read from ${DATABASE_URL}\n`,
+  ]);
   const json = await succeeds(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
   expect(JSON.parse(json.stdout)).toStrictEqual({ file: `${backup}-2` });
   for (const file of [backup, `${backup}-2`]) {

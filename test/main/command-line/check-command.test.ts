@@ -19,7 +19,7 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
   const command = await fails(['check'], { DATABASE_URL });
   const lines = command.stdout.split('\n').slice(0, -2);
   expect(command.stderr).toBe(
-    `petstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
+    `petstore: read from ${DATABASE_URL.split('?')[0]}\npetstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
       'see docs/storage.md#check-a-storage\n',
   );
   return lines;
@@ -42,13 +42,18 @@ describe('petstore check', () => {
   it('finds nothing in a sound SQLite file', async () => {
     const url = `sqlite:${await filledFile()}`;
     const text = await succeeds(['check'], { DATABASE_URL: url });
-    expect([text.stdout, text.stderr]).toStrictEqual(['checked 3 pets and 1 API key\n', '']);
+    expect([text.stdout, text.stderr]).toStrictEqual([
+      'checked 3 pets and 1 API key\n',
+      `petstore: read from ${url}\n`,
+    ]);
     const json = await succeeds(['check', '--from', url, '--json']);
     expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
     const terminal = Object.assign(new PassThrough(), { isTTY: true });
     await succeeds(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
     // It has erased its progress.
-    expect((await terminal.end().toArray()).join('')).toContain('still working\r\x1b[Kchecked 3 pets');
+    expect((await terminal.end().toArray()).join('')).toContain(
+      `still working\r\x1b[Kpetstore: read from ${url}\nchecked 3 pets`,
+    );
   });
 
   it('finds everything that is wrong in a SQLite file', async () => {

@@ -23,7 +23,10 @@ it('a copy answers programs in JSON, and writes an audit line for each key', asy
   const args = ['copy', '--from', source.url, '--to', target.url];
   const command = await succeeds([...args, '--json']);
   expect(command.stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
-  expect(JSON.parse(command.stderr)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
+  const used = `petstore: read from ${source.url}\npetstore: wrote to ${target.url}\n`;
+  const [audit = '', ...notes] = command.stderr.split(/(?<=\}\n)/);
+  expect(JSON.parse(audit)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
+  expect(notes.join('')).toBe(used);
   const again = await succeeds(args);
   expect(again.stdout).toBe(
     'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
@@ -61,7 +64,10 @@ describe.skipIf(mongo === undefined)(
       const third = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
       const program = await succeeds(['copy', '--from', first.url, '--to', second]);
-      expect([program.stdout, program.stderr]).toStrictEqual(['copied 5200 pets\ncopied 0 API keys\n', '']);
+      expect([program.stdout, program.stderr]).toStrictEqual([
+        'copied 5200 pets\ncopied 0 API keys\n',
+        `petstore: read from ${first.url}\npetstore: wrote to ${second.split('?')[0]}\n`,
+      ]);
       await succeeds(['copy', '--from', second, '--to', third]);
 
       const lines = petLines(PETS);

@@ -18,7 +18,9 @@ it('export writes every pet to standard output, while a service has the file', a
   const program = await succeeds(['export', '--from', url], {}, { stderr });
   expect(program.stdout).toBe(petLines(PETS));
   // It has erased its progress.
-  expect((await stderr.end().toArray()).join('')).toContain('\r\x1b[Kpetstore: exported 5200 pets\n');
+  expect((await stderr.end().toArray()).join('')).toContain(
+    `\r\x1b[Kpetstore: read from ${url}\npetstore: exported 5200 pets\n`,
+  );
 });
 
 it('export ends silently, like other programs, when head has read enough', async () => {
@@ -34,5 +36,5 @@ it('export answers programs in JSON when it writes a file', async () => {
   const file = join(await testDirectory(), 'pets.ndjson');
   const program = await succeeds(['export', file, '--from', url, '--json']);
   expect(JSON.parse(program.stdout)).toStrictEqual({ file, pets: 3 });
-  expect(program.stderr).toBe('');
+  expect(program.stderr).toBe(`petstore: read from ${url}\n`);
 });

@@ -52,7 +52,7 @@ it('import from standard input takes what export writes, through a pipe, and kee
   expect(await program.ended, program.stderr).toStrictEqual(DONE);
   expect([program.stdout, program.stderr]).toStrictEqual([
     'imported 5200 pets\n',
-    `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
+    `petstore: read from ${source.url}\npetstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
   ]);
   expect(await everythingIn(target.url)).toStrictEqual(PETS);
   expect(await readdir(TMPDIR)).toStrictEqual([]);

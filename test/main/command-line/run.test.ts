@@ -160,7 +160,7 @@ describe('the general command line', () => {
       npm_config_from: 'x',
       npm_config_token: 'x',
     });
-    expect(stderr).toBe('petstore: exported 0 pets\n');
+    expect(stderr).toBe(`petstore: read from ${url}\npetstore: exported 0 pets\n`);
   });
 
   it('warns of a misspelt variable, also of one in the file of --env, before it does its work', async () => {
@@ -172,6 +172,7 @@ describe('the general command line', () => {
     expect(stderr).toBe(
       'petstore: the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?\n' +
         'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n' +
+        `petstore: read from ${url}\n` +
         'petstore: standard output cannot be written: the disk is full\n',
     );
     expect((await succeeds(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
@@ -180,24 +181,30 @@ describe('the general command line', () => {
   it.each([
     [
       'restore x',
+      'wrote to',
       'mongodb://me:se%40cret@db-1:27017,db-2/pets?authSource=admin',
       'mongodb://db-1:27017,db-2/pets',
     ],
     [
       'import examples/pets.ndjson',
+      'wrote to',
       'mongodb+srv://me:a:b@cluster.example/pets?x=a@b',
       'mongodb+srv://cluster.example/pets',
     ],
-    ['skip-ids', '', 'sqlite:./data/petstore.db'],
+    ['skip-ids', 'wrote to', '', 'sqlite:./data/petstore.db'],
+    ['check', 'read from', 'mongodb://me:secret@db-1/pets', 'mongodb://db-1/pets'],
+    ['backup x', 'read from', 'mongodb://db-1/pets?tls=true', 'mongodb://db-1/pets'],
+    ['keys list', 'read from', 'mongodb://me:secret@[::1]:27017/pets', 'mongodb://[::1]:27017/pets'],
   ])(
-    'says which storage it has written, without user and password, even if it cannot answer: %s to %s',
-    async (line, DATABASE_URL, shown) => {
-      const restore = async () => {};
-      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, restore };
+    'names the storage that it has used, without user and password, even if it cannot answer: %s %s %s',
+    async (line, used, DATABASE_URL, shown) => {
+      const nothing = async () => {};
+      const copies = { backUp: nothing, restore: nothing };
+      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...copies };
       const others = { storages: [storage], stdout: FULL };
       const { stderr } = await fails(line.split(' '), { DATABASE_URL }, others);
-      expect(stderr.split('\n').filter((text) => text.includes('wrote'))).toStrictEqual([
-        `petstore: wrote to ${shown}`,
+      expect(stderr.match(/^petstore: (?:wrote to|read from) .*$/gm)).toStrictEqual([
+        `petstore: ${used} ${shown}`,
       ]);
     },
   );
