@@ -1,5 +1,5 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
-import { misspelt } from '../config/misspelt.ts';
+import { withoutEffect } from '../config/without-effect.ts';
 import { OutputError } from '../program/failures.ts';
 import type { Io } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
@@ -40,7 +40,7 @@ export class Session {
       setTimeout(givenUp.resolve, UNWIND_MS);
     };
     onHangUp();
-    for (const warning of misspelt(this.io.env)) this.note(warning);
+    for (const warning of withoutEffect(this.io.env)) this.note(warning);
     signal.addEventListener('abort', onAbort);
     try {
       this.#progress.start();

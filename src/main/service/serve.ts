@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { misspelt } from '../config/misspelt.ts';
+import { withoutEffect } from '../config/without-effect.ts';
 import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { Interrupted, ServiceIo } from '../program/process.ts';
 import { CREATE_KEY } from './start-keys.ts';
@@ -23,7 +23,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const config = readConfig(env, storages);
   const log = await openServiceLog(config);
   const standardError = openStandardError();
-  for (const warning of [...config.warnings, ...misspelt(env)]) log.warn(warning);
+  for (const warning of [...config.warnings, ...withoutEffect(env)]) log.warn(warning);
   const startHere = () => start(config, log, { isLogged: isJournal(env) });
   const starting = runUntilStopped(startHere, config, { log, signal });
   const renew = async () => (await starting.catch(() => undefined))?.renewCertificates();

@@ -1,7 +1,10 @@
-import { expect, it } from 'vitest';
-import { misspelt } from '../../../src/main/config/misspelt.ts';
+import { describe, expect, it } from 'vitest';
+import { withoutEffect } from '../../../src/main/config/without-effect.ts';
 import { VARIABLE_NAMES } from '../../../src/main/config/variables.ts';
-import { runService } from '../../support/process.ts';
+import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { ROOT, run, runService, SERVICE_ENV } from '../../support/process.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 it.each([
   ['PROT', 'PORT'],
@@ -14,7 +17,7 @@ it.each([
   ['TLS_KYE', 'TLS_KEY'],
 ])('%s may be a misspelt %s', (given, meant) => {
   const warning = `the variable ${given} has no effect; is it a misspelt ${meant}?`;
-  expect(misspelt({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
+  expect(withoutEffect({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
 });
 
 // Shells, desktops, systemd, containers, Kubernetes, CI, Node, npm, proxies, and other programs with such names.
@@ -32,7 +35,7 @@ const OTHERS =
 
 it('nothing is said about what others set, about our own names, nor about an empty variable', () => {
   const others = Object.fromEntries([...OTHERS, ...VARIABLE_NAMES].map((name) => [name, 'x']));
-  expect(misspelt({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
+  expect(withoutEffect({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
 
 it('the warnings of the configuration and a misspelt variable are in the log of the service, which starts', async () => {
@@ -44,4 +47,39 @@ it('the warnings of the configuration and a misspelt variable are in the log of 
     { ...warning, msg: 'OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored' },
     { ...warning, msg: 'the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?' },
   ]);
+});
+
+describe('a file .env in the working directory', () => {
+  const FILE = 'PORT=0\nSHUTDOWN_DELAY=1s\nLOG_LEVEL=\nOTEL_SERVICE_NAME=zoo\nEDITOR=vi\n';
+  const WARNING =
+    'the file .env sets OTEL_SERVICE_NAME, SHUTDOWN_DELAY, but is not read; add --env .env to read it';
+  const env = { ...SERVICE_ENV, API_KEYS: '0123456789abcdef' };
+
+  async function startBeside(makeEnv: (path: string) => Promise<unknown>, args: readonly string[]) {
+    const directory = await testDirectory();
+    await makeEnv(join(directory, '.env'));
+    return run(process.execPath, [join(ROOT, 'bin/petstore.js'), ...args], env, directory);
+  }
+
+  const write = (path: string) => writeFile(path, FILE);
+  const makePipe = (path: string) => run('mkfifo', [path]).succeeded();
+
+  it.each([
+    ['that is not read is one warning with the variables that only it sets', write, [], [WARNING]],
+    ['that is read is none', write, ['--env', '.env'], []],
+    ['that is a directory is none', mkdir, [], []],
+    ['that is a named pipe is none, and is not waited for', makePipe, [], []],
+  ])('%s', async (_, makeEnv, args, warnings) => {
+    const service = await startBeside(makeEnv, args);
+    await service.url();
+    expect(service.log.slice(0, -1).map(({ level, msg }) => [level, msg])).toStrictEqual(
+      warnings.map((line) => [40, line]),
+    );
+  });
+
+  it('that is not read is a warning of a command too', async () => {
+    const command = await startBeside(write, ['export']);
+    await command.ended;
+    expect(command.stderr.split('\n')[0]).toBe(`petstore: ${WARNING}`);
+  });
 });
