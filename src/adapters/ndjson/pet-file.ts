@@ -62,7 +62,7 @@ export class PetFile implements PetSource, AsyncDisposable {
       return new PetFile('standard input', file, size);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
-      throw new PetFileError('standard input', `cannot be kept in ${tmpdir()}: ${error.message}; set TMPDIR to another directory`);
+      throw new PetFileError('standard input', `cannot be kept in ${tmpdir()}; set TMPDIR: ${error.message}`);
     }
   }
 

@@ -77,7 +77,9 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
   addStorageCommands(petstore, does);
   addMovingCommands(petstore, does);
   try {
-    petstore.parse(argv, { from: 'user' });
+    // The command `help` of commander takes one name only.
+    const isNested = argv[0] === 'help' && argv.length > 2;
+    petstore.parse(isNested ? [...argv.slice(1), '--help'] : argv, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // No command is named.
@@ -106,18 +108,20 @@ function namedFrom(command: Command): readonly Command[] {
  * @throws {UsageError}
  */
 function refuse({ code, message }: CommanderError, petstore: Command): never {
-  if (code === 'commander.help') {
-    const commands = namedFrom(petstore).at(-1)?.commands ?? [];
+  const { commands = [], args = [] } = namedFrom(petstore).at(-1) ?? {};
+  if (code === 'commander.help')
     throw new UsageError(`the command must be one of ${namesOf(commands, ', ')}`);
-  }
   if (code === 'commander.excessArguments') throw new UsageError('too many arguments');
-  throw new UsageError(
-    message
-      .replace(/^error: (.* is invalid for argument '\w+'\. )?/s, '')
+  const first = message.replace(/^error: (.* is invalid for argument '\w+'\. )?/s, '');
+  // Commander names only the first unknown option.
+  const unknown = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)) : [];
+  const problems = [first, ...unknown.slice(1).map((word) => `unknown option '${word}'`)].map((problem) =>
+    problem
       .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
       .replace(/'([^']{20})[^']+'/, "'$1…'")
       .replace(/\n/, ' '),
   );
+  throw new UsageError(problems.join('; '));
 }
 
 /** Without what follows a colon. */

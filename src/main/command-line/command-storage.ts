@@ -1,3 +1,4 @@
+import { faultOf } from '../../application/fault.ts';
 import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
 import {
   databaseUrlProblem,
@@ -45,6 +46,19 @@ export function storageOf(
   }
   if (storage.kind.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
+}
+
+/**
+ * Resolves with the values of all options, each of which was read by a `Promise.try`.
+ *
+ * @throws {UsageError} naming every wrong option
+ */
+export async function readAll<const Options extends readonly Promise<unknown>[]>(options: Options) {
+  const settled = await Promise.allSettled(options);
+  const errors = settled.map((one) => (one.status === 'rejected' ? (one.reason as Error) : undefined));
+  const refusals = errors.filter((error) => error && faultOf(error) === 'client');
+  if (refusals.length > 1) throw new UsageError(refusals.map((error) => error?.message).join('; '));
+  return Promise.all(options);
 }
 
 /** Opens a storage until the end of a block. */

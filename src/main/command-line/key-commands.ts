@@ -15,7 +15,7 @@ import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
-import { open, sayUsed, storageOf } from './command-storage.ts';
+import { open, readAll, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
@@ -35,7 +35,7 @@ export function addKeyCommands(petstore: Command, does: Does): void {
       'Creates a key and writes it to standard output or a file, once: only its SHA-256 is stored. ' +
         'Nothing else goes to standard output: KEY=$(petstore keys create --label NAME). In JSON, it is "key".',
     )
-    .requiredOption('--label <LABEL>', 'what the key is for; required')
+    .option('--label <LABEL>', 'what the key is for; required')
     .option('--scopes <SCOPES>', 'pets:read, pets:write or both, separated by a comma', SCOPES.join(','))
     .option('--rate-limit <LIMIT>', 'a limit for this key in place of RATE_LIMIT, such as 600/60s')
     .option('--expires <DURATION>', EXPIRES, '365d')
@@ -66,7 +66,7 @@ export function addKeyCommands(petstore: Command, does: Does): void {
 }
 
 type NewKey = { readonly expires: string; readonly output?: string };
-type Create = NewKey & { readonly label: string; readonly scopes: string; readonly rateLimit?: string };
+type Create = NewKey & { readonly label?: string; readonly scopes: string; readonly rateLimit?: string };
 type Rotate = NewKey & { readonly overlap: string };
 
 /** Makes of `parse` what throws a UsageError instead. It never repeats the text, which may be a secret. */
@@ -99,14 +99,15 @@ function keyId(text: string): string {
 }
 
 async function createKey(session: Session, options: Create): Promise<void> {
-  const draft = {
-    label: options.label,
-    scopes: options.scopes.split(',') as Scope[],
-    expiresAt: expiryOf(options.expires, session.now),
-    rateLimit: options.rateLimit === undefined ? undefined : rateLimitOf(options.rateLimit),
-  };
-  // Refuses an invalid draft, such as an unknown scope, before a SQLite file is created.
-  newApiKey(draft, session.now);
+  const { label = '', scopes, rateLimit: limit } = options;
+  const named = { label, scopes: scopes.split(',') as Scope[] };
+  // Refuses a wrong option, such as an unknown scope, before a SQLite file is created.
+  const [, expiresAt, rateLimit] = await readAll([
+    Promise.try(newApiKey, named, session.now),
+    Promise.try(expiryOf, options.expires, session.now),
+    Promise.try(() => (limit === undefined ? undefined : rateLimitOf(limit))),
+  ]);
+  const draft = { ...named, expiresAt, rateLimit };
   await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
 }
 
@@ -138,8 +139,11 @@ async function revokeKey(session: Session, id: string): Promise<void> {
 }
 
 async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
-  const expiresAt = expiryOf(options.expires, session.now);
-  const rotation = { overlapMs: overlapMsOf(options.overlap), expiresAt };
+  const [overlapMs, expiresAt] = await readAll([
+    Promise.try(overlapMsOf, options.overlap),
+    Promise.try(expiryOf, options.expires, session.now),
+  ]);
+  const rotation = { overlapMs, expiresAt };
   const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);
 }

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import { open, readAll, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -49,18 +49,20 @@ export function addMovingCommands(petstore: Command, does: Does): void {
         'Keys stay valid: clients need no new ones. The target may already contain pets and keys; if one of them ' +
         'conflicts with the source, nothing is written. After an interruption, run the same command again to continue.',
     )
-    .requiredOption(
+    .option(
       '--from <URL>',
       'required. Services may use it: every pet acknowledged before the start is copied. Later ones may be missing, so ' +
         'stop the services before the last copy',
     )
-    .requiredOption('--to <URL>', `required: ${TARGETS}`)
+    .option('--to <URL>', `required: ${TARGETS}`)
     .action(does(copy));
 }
 
 async function copy(session: Session, options: Urls): Promise<void> {
-  const sourceStorage = storageOf('--from', options.from, session);
-  const targetStorage = storageOf('--to', options.to, session);
+  const [sourceStorage, targetStorage] = await readAll([
+    Promise.try(storageOf, '--from', options.from ?? '', session),
+    Promise.try(storageOf, '--to', options.to ?? '', session),
+  ]);
   await using source = await open(sourceStorage, { for: 'reading' });
   await using target = await open(targetStorage, { for: 'writing' });
   const root = compose(registerMaintenance)

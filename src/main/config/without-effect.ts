@@ -25,8 +25,9 @@ function unreadFile(env: Given): readonly string[] {
     if (error instanceof Error && 'code' in error) return [];
     throw error;
   }
-  const ours = (name: string) => VARIABLE_NAMES.includes(name) || name.startsWith('OTEL_');
-  const names = Object.keys(given).filter((name) => ours(name) && given[name] && !env[name]);
+  const names = Object.keys(given)
+    .filter((name) => VARIABLE_NAMES.includes(name) || name.startsWith('OTEL_'))
+    .filter((name) => given[name] && !env[name]);
   const line = `the file .env sets ${names.join(', ')}, but is not read; add --env .env to read it`;
   return names.length === 0 ? [] : [line];
 }

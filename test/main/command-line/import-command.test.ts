@@ -63,7 +63,7 @@ it('import from standard input needs a place to keep it, and says so in one line
   const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
   expect(await program.ended).toStrictEqual(FAILED);
   expect(program.stderr).toMatch(
-    /^petstore: standard input cannot be kept in \/non existent: ENOENT.*; set TMPDIR to another directory\n$/,
+    /^petstore: standard input cannot be kept in \/non existent; set TMPDIR: ENOENT.*\n$/,
   );
 });
 

@@ -17,6 +17,8 @@ const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export
 const KEY_COMMANDS = 'create, list, show, revoke, rotate';
 const ID_FORM = 'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list';
 const CREATE = 'keys create --label x';
+const LABEL_FORM = 'label must be 1 to 64 visible characters, with spaces only between them';
+const SCOPES_FORM = 'scopes must be one or more of pets:read, pets:write';
 const EXPIRES_FORM = '--expires must be a duration such as 365d or 12h, or never';
 const MONGODB = 'mongodb://127.0.0.1:1/petstore';
 const MONGODB_BACKUP = 'mongodump --oplog or snapshots of its volumes';
@@ -46,6 +48,7 @@ describe('the general command line', () => {
       expect(help).toMatch(/ --env <FILE> [^]* --json /);
       const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
       const own = names.filter((name) => name !== 'help').map((name) => [...path, name]);
+      expect(await succeeds(['help', ...path])).toMatchObject({ stdout: help, stderr: '' });
       return [...own, ...(await Promise.all(own.map(commandsBelow))).flat()];
     };
     expect((await commandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
@@ -83,7 +86,9 @@ describe('the general command line', () => {
     ['import', "missing required argument 'FILE'", 'import '],
     ['migrate a b', 'too many arguments', 'migrate '],
     ['migrate sqlite:a.db', 'migrate is for MongoDB', 'migrate '],
-    ['copy --from sqlite:a.db', "required option '--to <URL>' not specified", 'copy '],
+    ['copy --form sqlite:a.db', "unknown option '--form' (Did you mean --from?)", 'copy '],
+    ['copy', `--from must be ${URLS}; --to must be ${URLS}`, 'copy '],
+    ['copy --from sqlite:a.db', `--to must be ${URLS}`, 'copy '],
     ['--json', '--json is for commands', ''],
     ['export --from', "option '--from <URL>' argument missing", 'export '],
     ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
@@ -107,15 +112,24 @@ describe('the general command line', () => {
     // It does not repeat what may be a key.
     [`keys show pets_${ID}\nsecret`, ID_FORM, 'keys show '],
     [`pets_${ID}_secret`, `unknown command 'pets_${ID.slice(0, 15)}…'`, ''],
-    [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
-    ['keys create', "required option '--label <LABEL>' not specified", 'keys create '],
-    ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
     [
-      `${CREATE}\ny`,
-      'label must be 1 to 64 visible characters, with spaces only between them',
+      `keys rotate ${ID} --overlap long --expires 0d`,
+      `--overlap must be a duration such as 24h or 0s; ${EXPIRES_FORM}`,
+      'keys rotate ',
+    ],
+    [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
+    [
+      'keys create --lable=till --scopes pets:read --rate-limti 1/1s',
+      "unknown option '--lable=…'; unknown option '--rate-limti'",
       'keys create ',
     ],
-    [`${CREATE} --scopes pets:all`, 'scopes must be one or more of pets:read, pets:write', 'keys create '],
+    [
+      'keys create --scopes pets:all --expires soon --rate-limit 600',
+      `${LABEL_FORM}; ${SCOPES_FORM}; ${EXPIRES_FORM}; --rate-limit ${RATE_LIMIT_FORM}`,
+      'keys create ',
+    ],
+    ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
+    [`${CREATE}\ny`, LABEL_FORM, 'keys create '],
     [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
     [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
     [`${CREATE} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
