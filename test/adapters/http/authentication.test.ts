@@ -8,6 +8,12 @@ import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
 
+const MALFORMED = problem(
+  401,
+  'UNAUTHENTICATED',
+  'the Authorization header must have "Bearer" once, then one API key: "Authorization: Bearer <API_KEY>"',
+  { 'www-authenticate': 'Bearer realm="petstore", error="invalid_token"' },
+);
 const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
   'www-authenticate': 'Bearer realm="petstore", error="invalid_token"',
 });
@@ -18,9 +24,13 @@ test.each([
   ['of a scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
   ['with the bare key', KEY, UNAUTHENTICATED],
   ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
-  ['without a key', 'Bearer', INVALID],
-  ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
-  ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
+  ['without a key', 'Bearer', MALFORMED],
+  ['with the scheme twice', `Bearer Bearer ${KEY}`, MALFORMED],
+  ['with the scheme twice, before a wrong key', 'bearer BEARER not-a-key-of-this-service', MALFORMED],
+  ['with the scheme as the key', 'Bearer Bearer', INVALID],
+  ['with a key in quotation marks', `Bearer "${KEY}"`, MALFORMED],
+  ['with two keys', `Bearer ${KEY} ${KEY}`, MALFORMED],
+  ['with the key behind a tab', `Bearer\t${KEY}`, MALFORMED],
   ['in lower case', `bearer ${KEY}`, EMPTY],
   ['in capitals, with several spaces', `BEARER   ${KEY}`, EMPTY],
 ])('the Authorization header %s gets its answer', async (_, authorization, expected) => {

@@ -53,7 +53,12 @@ export const NO_CREDENTIALS = unauthenticated(
   'an API key is required, as "Authorization: Bearer <API_KEY>"',
   REALM,
 );
-export const INVALID_KEY = unauthenticated('the API key is not valid', `${REALM}, error="invalid_token"`);
+const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
+export const MALFORMED_CREDENTIALS = unauthenticated(
+  'the Authorization header must have "Bearer" once, then one API key: "Authorization: Bearer <API_KEY>"',
+  INVALID_TOKEN,
+);
+export const INVALID_KEY = unauthenticated('the API key is not valid', INVALID_TOKEN);
 
 export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, {

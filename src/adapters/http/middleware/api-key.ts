@@ -4,7 +4,7 @@ import { StorageUnavailable } from '../../../application/ports/storage-errors.ts
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../../domain/api-key.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
-import { INVALID_KEY, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
+import { INVALID_KEY, MALFORMED_CREDENTIALS, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './log-request.ts';
 
@@ -22,7 +22,8 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
     // A request with another scheme lacks credentials: RFC 6750, section 3.1.
     if (credentials === null) throw NO_CREDENTIALS;
     const [, token] = credentials;
-    const caller = token === undefined ? undefined : await tokens.verify(token);
+    if (token === undefined) throw MALFORMED_CREDENTIALS;
+    const caller = await tokens.verify(token);
     if (caller === undefined) throw INVALID_KEY;
     ctx.state.caller = caller;
     return next();
