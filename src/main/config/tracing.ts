@@ -26,7 +26,8 @@ function oneOf<const Value extends string>(values: readonly Value[], rule: strin
   return v.pipe(v.string(), v.toLowerCase(), v.picklist(values, rule));
 }
 
-const Protocol = v.optional(oneOf(['http/protobuf'], 'must be http/protobuf'));
+const PROTOCOL = 'must be http/protobuf, which collectors accept at port 4318; at port 4317 they accept gRPC';
+const Protocol = v.optional(oneOf(['http/protobuf'], PROTOCOL));
 
 const Propagators = v.pipe(
   v.string(),
@@ -83,8 +84,19 @@ export function readTracing(given: Given) {
   return {
     tracing: isOn ? tracingOf(v.parse(Variables, valid), given) : undefined,
     problems,
-    warnings: problemLines(issues).map((line) => `${line}; its value is ignored`),
+    warnings: [
+      ...problemLines(issues).map((line) => `${line}; its value is ignored`),
+      ...(isOn ? grpcEndpoints(read) : []),
+    ],
   };
+}
+
+/** A line for the endpoint of traces that has the port of gRPC. It may be another receiver, so its value is used. */
+function grpcEndpoints(read: Given): readonly string[] {
+  const names = Object.keys(Endpoints.entries).filter((name) => URL.parse(read[name] ?? '')?.port === '4317');
+  return names.map(
+    (name) => `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
+  );
 }
 
 function tracingOf(output: v.InferOutput<typeof Variables>, given: Given) {

@@ -4,6 +4,8 @@ import { readTracing } from '../../../src/main/config/tracing.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
+const PROTOCOL = 'must be http/protobuf, which collectors accept at port 4318; at port 4317 they accept gRPC';
+
 const DEFAULTS = {
   readsTraceparent: true,
   sampler: 'parentbased_always_on',
@@ -77,8 +79,8 @@ it.each([
 it.each<[name: string, value: string, rule: string]>([
   ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
   ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
-  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
-  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', 'must be http/protobuf'],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'gRPC', PROTOCOL],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', PROTOCOL],
   ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
   [
     'OTEL_TRACES_SAMPLER',
@@ -121,4 +123,16 @@ it.each([
       `${name} must be an http or https URL, such as http://localhost:4318`,
     ]),
   );
+});
+
+it.each([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector:4317'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example:4317/v1/traces'],
+])('an endpoint with the port of gRPC is used, and a warning names the other port: %s', (name, value) => {
+  const given = { [name]: value };
+  const line = `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`;
+  const tracing = { ...DEFAULTS, variables: given };
+  expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [line] });
+  const off = readTracing({ ...given, OTEL_TRACES_EXPORTER: 'none' });
+  expect(off).toStrictEqual({ tracing: undefined, problems: [], warnings: [] });
 });
