@@ -16,6 +16,10 @@ export const sqliteStorage: StorageKind<false> = {
   persistent: true,
   shared: false,
   isUrl: (url) => /^sqlite:./s.test(url),
+  urlProblem(url) {
+    const [, path] = BARE_PATH.exec(url) ?? [];
+    return path && `must be sqlite:PATH; did you mean sqlite:${path}?`;
+  },
   async open<P extends Purpose>(url: string, purpose: P) {
     const name: P['for'] = purpose.for;
     const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : /^(?:service|writing)$/.test(name));
@@ -41,6 +45,13 @@ export const sqliteStorage: StorageKind<false> = {
     await restore(path, backup, onProgress);
   },
 };
+
+/**
+ * A path without `sqlite:`, or with the scheme of another program. The refusal quotes it, so it is nothing that may have
+ * a password: it begins as a path or ends as the name of a database, and no `@` or `:` is in it.
+ */
+const BARE_PATH =
+  /^(?:(?:sqlite3|file):(?:\/\/(?=\/))?)?((?:\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?)))$/i;
 
 /** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
 const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;

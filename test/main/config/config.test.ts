@@ -139,7 +139,15 @@ describe('the configuration', () => {
 
   const REFUSED = {
     PORT: ['x', '-1', '1.0', '080', '65536', '100000', ' 80', '80\n'],
-    DATABASE_URL: ['memory', 'memory:x', 'redis://localhost/0', 'sqlite:', ' mongodb://localhost/petstore'],
+    DATABASE_URL: [
+      'memory',
+      'memory:x',
+      'me:secret@host/x.db',
+      'postgres://h/x.db',
+      'redis://localhost/0',
+      'sqlite:',
+      ' mongodb://localhost/petstore',
+    ],
     AUTO_MIGRATE: ['TRUE', 'yes', ' true'],
     API_KEYS: [
       'fifteen-letters',
@@ -183,6 +191,21 @@ describe('the configuration', () => {
       ]);
     },
   );
+
+  it.each([
+    ['./data/x.db', './data/x.db'],
+    ['../x', '../x'],
+    ['/var/lib/my pets/x', '/var/lib/my pets/x'],
+    ['x.SQLITE', 'x.SQLITE'],
+    ['data/x.sqlite3', 'data/x.sqlite3'],
+    ['file:./x.db', './x.db'],
+    ['file:///var/x.db', '/var/x.db'],
+    ['sqlite3:x.db', 'x.db'],
+  ])('a DATABASE_URL that is the path of a file asks whether SQLite was meant: %s', (DATABASE_URL, path) => {
+    expect(problemsOf({ DATABASE_URL })).toStrictEqual([
+      `DATABASE_URL must be sqlite:PATH; did you mean sqlite:${path}?`,
+    ]);
+  });
 
   it('says what is wrong with a URL of MongoDB, and repeats nothing of it', () => {
     const [problem = '', ...others] = problemsOf({ DATABASE_URL: 'mongodb://me:hunter@2@host/d' });
