@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask, KEY } from '../support/client.ts';
 import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from './docker.ts';
 import { findNodeImage, nodeImageProblem } from './node-image.ts';
-import { ROOT } from '../support/process.ts';
+import { DONE, FAILED, ROOT, run, runService } from '../support/process.ts';
+import { testDirectory } from '../support/test-directory.ts';
+import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 const MAX_LAYERS_MB = 40;
 
@@ -156,6 +160,36 @@ it('the Dockerfile names its images in FROM, by one digest, where Dependabot fin
     '${NODE_IMAGE:-native-node}',
     '${NODE_IMAGE:-node}',
   ]);
+});
+
+const noProc = process.platform === 'linux' ? '' : ' (left out: it reads /proc, which only Linux has)';
+
+it.skipIf(noProc !== '').each([
+  ['plain HTTP', { TLS_CERT: '', TLS_KEY: '' }],
+  ['TLS', { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }],
+])(`the health check asks where the file of --env says, with %s${noProc}`, async (_, tls) => {
+  const HOST = '127.0.0.2';
+  const server = createServer().listen({ host: HOST, port: 0 });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  const env = join(await testDirectory(), 'env');
+  const variables = { HOST, PORT: String(port), ...tls, API_KEYS: KEY };
+  await writeFile(
+    env,
+    Object.entries(variables)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+  );
+
+  const unset = { HOST: '', PORT: '', TLS_CERT: '', TLS_KEY: '' };
+  const service = runService(unset, ['serve', `--env=${env}`]);
+  await service.url();
+  const check = async (given = {}) =>
+    run(process.execPath, ['deploy/docker/is-alive.js', String(service.pid)], given).ended;
+  expect(await check()).toStrictEqual(DONE);
+  // As in the service, a variable of the environment wins. Nothing listens there.
+  expect(await check({ PORT: '1' })).toStrictEqual(FAILED);
 });
 
 const SIGTERM_BIT = 1n << 14n;
