@@ -1,11 +1,12 @@
-import { glob, readFile } from 'node:fs/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { glob, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
 import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
-import { type Program, ROOT, run } from './support/process.ts';
+import { DONE, type Program, ROOT, run } from './support/process.ts';
 import { testDirectory } from './support/test-directory.ts';
 
 const readme = await readDocument('README.md');
@@ -15,41 +16,57 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** Runs a command from the README unchanged, in the root of the project. */
-function bash(command: string, env: Record<string, string> = {}): Program {
-  return run('bash', ['-euo', 'pipefail', '-c', command], env);
+/** A directory with what the commands of the page need of the project, where they leave their files. */
+async function freshClone(): Promise<string> {
+  const directory = await testDirectory();
+  const needed = ['bin', 'examples', 'node_modules', 'package.json'];
+  await Promise.all(needed.map((name) => symlink(join(ROOT, name), join(directory, name))));
+  return directory;
 }
 
-/** Runs the service on a free port. npm forwards the signal that ends it. */
-async function startWith(command: string, env: Record<string, string>) {
-  const program = bash(`exec ${command.trim()}`, { PORT: '0', ...env });
-  onTestFinished(async () => {
-    program.signal('SIGTERM');
-    await program.ended;
-  });
-  const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
-  const [, KEY = '', URL = ''] = /Bearer (\S+)' '(\S+)\/pets'/.exec(line) ?? [];
-  return { line, env: { KEY, URL } };
+/** One shell, as a reader has it. A service runs in its background. */
+class Shell {
+  readonly program: Program;
+  #blocks = 0;
+  #services = 0;
+
+  constructor(cwd: string) {
+    // A free port. Enough requests for the tour, and not for all animals a second time.
+    this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
+  }
+
+  /** Runs the commands, which must succeed. Resolves with what they print. */
+  async prints(commands: string): Promise<string> {
+    const [before, after] = [`== ${this.#blocks}\n`, `== ${++this.#blocks}\n`];
+    this.program.write(`${commands}\necho '${after.trim()}'\n`);
+    await this.program.printed(new RegExp(after));
+    const { stdout } = this.program;
+    const start = stdout.indexOf(before);
+    return stdout.slice(start < 0 ? 0 : start + before.length, stdout.indexOf(after));
+  }
+
+  /** Runs commands that end with a start. Resolves with the request to paste. */
+  async starts(commands: string): Promise<string> {
+    // `npm ci` would remove the packages that this test runs on.
+    const start = commands.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
+    await this.prints(start.replace(/npm start$/m, 'npm start >/dev/null &'));
+    const hints = new RegExp(`(?:^ {2}curl [^]*?\\n){${++this.#services}}`, 'm');
+    const [text] = await this.program.printed(hints, 'stderr');
+    return text.slice(text.lastIndexOf('  curl '));
+  }
 }
 
-/** Runs commands that must succeed. Resolves with what they printed. */
-async function printedBy(lines: string, env: Record<string, string> = {}): Promise<string> {
-  return bash(lines, env).succeeded();
-}
-
-/** Takes the tour and compares its output with the README. */
-async function takeTour(env: Record<string, string>): Promise<void> {
-  const tour = blocks.filter(({ section }) => section === 'A tour');
-  const steps = tour.filter(({ language, text }) => language === 'sh' && !text.startsWith('export '));
-  const expected = tour.filter(({ language }) => language !== 'sh').map(({ text }) => text);
-  expect(await printedBy(steps.map(({ text }) => text).join('\n'), env)).toBe(expected.join(''));
+/** What the page shows as the output of the commands of a section. */
+function shown(section: string): string {
+  const outputs = blocks.filter((block) => block.section === section && block.language !== 'sh');
+  return outputs.map(({ text }) => text).join('');
 }
 
 /** Adds the animals again: until the rate limit ends it, and with a wrong key. */
 async function addAnimalsAgain(env: Record<string, string>): Promise<void> {
   const animals = (await readDocument('examples/pets.ndjson')).split('\n');
   for (const KEY of [env['KEY']!, 'wrong']) {
-    const program = bash('bash examples/add-animals.sh', { ...env, KEY });
+    const program = run('bash', ['examples/add-animals.sh'], { ...env, KEY });
     expect(await program.ended).toStrictEqual({ code: 22, signal: null });
     const [, before] = /^added 0 animals; (\d+) were there before\n$/.exec(program.stdout) ?? [];
     expect(Number(before) > 0).toBe(KEY !== 'wrong');
@@ -57,24 +74,10 @@ async function addAnimalsAgain(env: Record<string, string>): Promise<void> {
   }
 }
 
-/** Creates, lists, rotates and revokes keys while the service runs. */
-async function manageKeys(url: string, DATABASE_URL: string): Promise<void> {
-  const steps = commands('Keys').map(({ text }) => text);
-  const printed = await printedBy([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
-  const operations = await readDocument('docs/operations.md');
-  const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
-  const [key, newKey] = printed.match(form) ?? [];
-  expect(printed).toMatch(
-    new RegExp(
-      `^ID .*\n${key!.split('_')[1]}  active  pets:read,pets:write .* till-3\n` +
-        `the key ${key!.split('_')[1]} is revoked; .*\n${key} ${newKey}\n$`,
-    ),
-  );
-  const statuses = [key, newKey].map(async (one) => {
-    const { status } = await fetch(`${url}/pets`, { headers: { authorization: `Bearer ${one}` } });
-    return status;
-  });
-  expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
+/** The answers to a request with each key. */
+async function statusesOf(url: string, keys: readonly string[]): Promise<readonly number[]> {
+  const headers = keys.map((key) => ({ authorization: `Bearer ${key}` }));
+  return Promise.all(headers.map(async (one) => (await fetch(`${url}/pets`, { headers: one })).status));
 }
 
 it('README opens with the command that starts the service, and has the tests after the tour', () => {
@@ -86,50 +89,69 @@ it('README opens with the command that starts the service, and has the tests aft
   ]);
 });
 
-it('README starts a service with its first command, and uses it: a request to paste, the tour, keys', async () => {
-  const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
-  // `npm ci` would remove the packages that this test runs on.
-  const start = commands('Petstore')[0]!.text.replace('npm ci --omit=dev && ', '');
-  // Enough for the tour, and not for all animals a second time.
-  const { line, env } = await startWith(start, { DATABASE_URL, RATE_LIMIT: '400/1h' });
-  expect(await printedBy(line)).toBe('[]');
-  await takeTour(env);
-  await addAnimalsAgain(env);
-  await manageKeys(env.URL, DATABASE_URL);
-});
+it('README works from top to bottom in one shell, and prints what it shows', async ({ skip }) => {
+  const directory = await freshClone();
+  const shell = new Shell(directory);
+  const line = await shell.starts(commands('Petstore')[0]!.text);
+  const [, KEY = '', URL = ''] = /Bearer (\S+)' '(\S+)\/pets'/.exec(line) ?? [];
+  expect(line.replace(KEY, 'pets_…').replace(URL, 'http://127.0.0.1:3000/v1')).toBe(shown('Petstore'));
+  expect(await shell.prints(line)).toBe('[]');
 
-it('README starts a service with MongoDB', async ({ skip }) => {
-  skip(mongo === undefined, 'no MongoDB');
-  const [setup] = commands('Storage');
-  const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
-  const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
-  await printedBy(migrate, { DATABASE_URL });
-  const { line } = await startWith(start, { DATABASE_URL });
-  expect(await printedBy(line)).toBe('[]');
-});
+  const tour = commands('A tour').map(({ text }) => text);
+  const given = tour
+    .join('')
+    .replace('http://127.0.0.1:3000/v1', URL)
+    .replace('the-key-that-was-printed', KEY);
+  expect(await shell.prints(given)).toBe(shown('A tour'));
+  await addAnimalsAgain({ URL, KEY });
 
-it('README moves and backs up pets', async ({ skip }) => {
+  const [manage, use] = commands('Keys');
+  const managed = await shell.prints(`${manage!.text}echo "$key $new_key"`);
+  const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(await readDocument('docs/operations.md'))![1]!, 'g');
+  const [key = '', newKey = ''] = managed.match(form) ?? [];
+  const id = key.split('_')[1]!;
+  expect(managed).toMatch(
+    new RegExp(
+      `^ID .*\n${id}  active  pets:read,pets:write .* till-3\n` +
+        `the key ${id} is revoked; .*\n${key} ${newKey}\n$`,
+    ),
+  );
+  expect(await shell.prints(use!.text)).toBe(shown('Keys'));
+  expect(await statusesOf(URL, [KEY, key, newKey])).toStrictEqual([429, 401, 200]);
+
   skip(mongo === undefined, 'no MongoDB');
   const { url } = await freshDatabase(mongo!, { migrated: false });
-  const directory = await testDirectory();
-  const DATABASE_URL = `sqlite:${directory}/petstore.db`;
-  const moves = commands('Moving pets and backups')
-    .map(({ text }) => text)
-    .join('')
-    .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
-    .replaceAll('sqlite:./data/', `sqlite:${directory}/`)
-    .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
-    .replaceAll(/ (pets\.ndjson|petstore-backup\.db)( |$)/gm, ` ${directory}/$1$2`);
-  await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL });
-  const printed = await printedBy(moves, { DATABASE_URL });
-  expect(printed).toContain('imported 300 pets\n');
-  expect(printed).toContain('copied 300 pets\n');
-  const examples = await readDocument('examples/pets.ndjson');
-  expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-  for (const file of ['petstore-backup.db', 'second.db']) {
+  const withMongo = (text: string) => text.replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`);
+  const second = await shell.starts(withMongo(commands('Storage')[0]!.text));
+  expect(await shell.prints(second)).toBe('[]');
+
+  const moves = commands('Moving pets and backups').map(({ text }) => withMongo(text));
+  expect(await shell.prints(moves.join(''))).toBe(shown('Moving pets and backups'));
+  const [from, target] = ['sqlite:./data/petstore.db', url.split('?')[0]];
+  expect(shell.program.stderr.match(/(?:read from|wrote to|exported) .*$/gm)?.slice(-6)).toStrictEqual([
+    `read from ${from}`,
+    'exported 303 pets',
+    'wrote to sqlite:./data/second.db',
+    `read from ${from}`,
+    `wrote to ${target}`,
+    `read from ${from}`,
+  ]);
+  const exported = await readFile(join(directory, 'pets.ndjson'), 'utf8');
+  for (const file of ['petstore-backup.db', 'data/second.db']) {
     const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/${file}`]);
-    expect(stdout).toBe(examples);
+    expect(stdout).toBe(exported);
   }
+
+  shell.program.write('kill $(jobs -p)\nwait\nexit\n');
+  expect(await shell.program.ended).toStrictEqual(DONE);
+
+  // Another day: the service prints no key, and the one of the page is valid.
+  const service = run('bash', ['-c', 'exec npm start'], { PORT: '0' }, directory);
+  const [, again = ''] = await service.printed(/"listening on (\S+) /);
+  expect(await statusesOf(`${again}/v1`, [KEY, newKey])).toStrictEqual([401, 200]);
+  service.signal('SIGINT');
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.stderr).not.toContain('curl');
 });
 
 it('README has the variables of --help, with the same defaults', () => {
@@ -160,6 +182,6 @@ it('README has all commands of the documents, in the sections that the tests abo
     .flatMap(blocksOf)
     .filter(({ language }) => language === 'sh')
     .map(({ section }) => section);
-  const executed = ['Petstore', 'A tour', 'Tests', 'Keys', 'Storage', 'Moving pets and backups'];
+  const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups', 'Tests'];
   expect([...new Set(sections)]).toStrictEqual(executed);
 });
