@@ -36,9 +36,9 @@ class Shell {
   }
 
   /** Runs the commands, which must succeed. Resolves with what they print. */
-  async prints(commands: string): Promise<string> {
+  async prints(lines: string): Promise<string> {
     const [before, after] = [`== ${this.#blocks}\n`, `== ${++this.#blocks}\n`];
-    this.program.write(`${commands}\necho '${after.trim()}'\n`);
+    this.program.write(`${lines}\necho '${after.trim()}'\n`);
     await this.program.printed(new RegExp(after));
     const { stdout } = this.program;
     const start = stdout.indexOf(before);
@@ -46,9 +46,9 @@ class Shell {
   }
 
   /** Runs commands that end with a start. Resolves with the request to paste. */
-  async starts(commands: string): Promise<string> {
+  async starts(lines: string): Promise<string> {
     // `npm ci` would remove the packages that this test runs on.
-    const start = commands.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
+    const start = lines.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
     await this.prints(start.replace(/npm start$/m, 'npm start >/dev/null &'));
     const hints = new RegExp(`(?:^ {2}curl [^]*?\\n){${++this.#services}}`, 'm');
     const [text] = await this.program.printed(hints, 'stderr');

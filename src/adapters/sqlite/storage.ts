@@ -16,10 +16,8 @@ export const sqliteStorage: StorageKind<false> = {
   persistent: true,
   shared: false,
   isUrl: (url) => /^sqlite:./s.test(url),
-  urlProblem(url) {
-    const [, path] = BARE_PATH.exec(url) ?? [];
-    return path && `must be sqlite:PATH; did you mean sqlite:${path}?`;
-  },
+  urlProblem: (url) =>
+    PATH.test(url) ? `is a path; did you mean ${url.replace(PATH, 'sqlite:$1')}?` : undefined,
   async open<P extends Purpose>(url: string, purpose: P) {
     const name: P['for'] = purpose.for;
     const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : /^(?:service|writing)$/.test(name));
@@ -50,8 +48,7 @@ export const sqliteStorage: StorageKind<false> = {
  * A path without `sqlite:`, or with the scheme of another program. The refusal quotes it, so it is nothing that may have
  * a password: it begins as a path or ends as the name of a database, and no `@` or `:` is in it.
  */
-const BARE_PATH =
-  /^(?:(?:sqlite3|file):(?:\/\/(?=\/))?)?((?:\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?)))$/i;
+const PATH = /^(?:(?:sqlite3|file):(?:\/\/)?)?(\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?))$/i;
 
 /** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
 const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;

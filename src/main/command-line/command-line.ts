@@ -112,16 +112,16 @@ function refuse({ code, message }: CommanderError, petstore: Command): never {
   if (code === 'commander.help')
     throw new UsageError(`the command must be one of ${namesOf(commands, ', ')}`);
   if (code === 'commander.excessArguments') throw new UsageError('too many arguments');
-  const first = message.replace(/^error: (.* is invalid for argument '\w+'\. )?/s, '');
   // Commander names only the first unknown option.
-  const unknown = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)) : [];
-  const problems = [first, ...unknown.slice(1).map((word) => `unknown option '${word}'`)].map((problem) =>
-    problem
+  const further = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)).slice(1) : [];
+  throw new UsageError(
+    message
+      .replace(/^error: (.* is invalid for argument '\w+'\. )?/s, '')
       .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
       .replace(/'([^']{20})[^']+'/, "'$1…'")
-      .replace(/\n/, ' '),
+      .replace(/\n/, ' ')
+      .concat(...further.map((word) => `; unknown option '${/^[^=]{1,20}/.exec(word)?.[0]}'`)),
   );
-  throw new UsageError(problems.join('; '));
 }
 
 /** Without what follows a colon. */

@@ -1,4 +1,3 @@
-import { faultOf } from '../../application/fault.ts';
 import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
 import {
   databaseUrlProblem,
@@ -49,16 +48,17 @@ export function storageOf(
 }
 
 /**
- * Resolves with the values of all options, each of which was read by a `Promise.try`.
+ * Resolves when all options have been read.
  *
- * @throws {UsageError} naming every wrong option
+ * @param options each is read by a `Promise.try`, which rejects when the option is wrong
+ * @throws {UsageError} naming every wrong option, if several are
+ * @throws what the only wrong option rejected with
  */
-export async function readAll<const Options extends readonly Promise<unknown>[]>(options: Options) {
+export async function refuseTogether(options: readonly Promise<unknown>[]): Promise<void> {
   const settled = await Promise.allSettled(options);
-  const errors = settled.map((one) => (one.status === 'rejected' ? (one.reason as Error) : undefined));
-  const refusals = errors.filter((error) => error && faultOf(error) === 'client');
-  if (refusals.length > 1) throw new UsageError(refusals.map((error) => error?.message).join('; '));
-  return Promise.all(options);
+  const refusals = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
+  if (refusals.length > 1) throw new UsageError(refusals.map(({ message }) => message).join('; '));
+  await Promise.all(options);
 }
 
 /** Opens a storage until the end of a block. */

@@ -15,7 +15,7 @@ import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
-import { open, readAll, sayUsed, storageOf } from './command-storage.ts';
+import { open, refuseTogether, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
@@ -99,15 +99,13 @@ function keyId(text: string): string {
 }
 
 async function createKey(session: Session, options: Create): Promise<void> {
-  const { label = '', scopes, rateLimit: limit } = options;
-  const named = { label, scopes: scopes.split(',') as Scope[] };
+  const named = { label: options.label ?? '', scopes: options.scopes.split(',') as Scope[] };
   // Refuses a wrong option, such as an unknown scope, before a SQLite file is created.
-  const [, expiresAt, rateLimit] = await readAll([
-    Promise.try(newApiKey, named, session.now),
-    Promise.try(expiryOf, options.expires, session.now),
-    Promise.try(() => (limit === undefined ? undefined : rateLimitOf(limit))),
-  ]);
-  const draft = { ...named, expiresAt, rateLimit };
+  const expiresAt = Promise.try(expiryOf, options.expires, session.now);
+  const { rateLimit: limit } = options;
+  const rateLimit = Promise.try(() => (limit === undefined ? undefined : rateLimitOf(limit)));
+  await refuseTogether([Promise.try(newApiKey, named, session.now), expiresAt, rateLimit]);
+  const draft = { ...named, expiresAt: await expiresAt, rateLimit: await rateLimit };
   await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
 }
 
@@ -139,11 +137,10 @@ async function revokeKey(session: Session, id: string): Promise<void> {
 }
 
 async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
-  const [overlapMs, expiresAt] = await readAll([
-    Promise.try(overlapMsOf, options.overlap),
-    Promise.try(expiryOf, options.expires, session.now),
-  ]);
-  const rotation = { overlapMs, expiresAt };
+  const overlapMs = Promise.try(overlapMsOf, options.overlap);
+  const expiresAt = Promise.try(expiryOf, options.expires, session.now);
+  await refuseTogether([overlapMs, expiresAt]);
+  const rotation = { overlapMs: await overlapMs, expiresAt: await expiresAt };
   const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);
 }

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, readAll, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import { open, refuseTogether, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -59,12 +59,11 @@ export function addMovingCommands(petstore: Command, does: Does): void {
 }
 
 async function copy(session: Session, options: Urls): Promise<void> {
-  const [sourceStorage, targetStorage] = await readAll([
-    Promise.try(storageOf, '--from', options.from ?? '', session),
-    Promise.try(storageOf, '--to', options.to ?? '', session),
-  ]);
-  await using source = await open(sourceStorage, { for: 'reading' });
-  await using target = await open(targetStorage, { for: 'writing' });
+  const sourceStorage = Promise.try(storageOf, '--from', options.from ?? '', session);
+  const targetStorage = Promise.try(storageOf, '--to', options.to ?? '', session);
+  await refuseTogether([sourceStorage, targetStorage]);
+  await using source = await open(await sourceStorage, { for: 'reading' });
+  await using target = await open(await targetStorage, { for: 'writing' });
   const root = compose(registerMaintenance)
     .register(SOURCE, { useValue: source })
     .register(TARGET, { useValue: target });
@@ -77,8 +76,8 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
-  sayUsed('read from', sourceStorage, session);
-  sayUsed('wrote to', targetStorage, session);
+  sayUsed('read from', await sourceStorage, session);
+  sayUsed('wrote to', await targetStorage, session);
   const text = `copied ${countText(keys.length, 'API key')}${known(alreadyThere)}\n`;
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }

@@ -74,10 +74,9 @@ async function migrate(session: Session, url: string | undefined): Promise<void>
 async function backUp(session: Session, file: string, options: Urls): Promise<void> {
   requireName(file);
   const storage = storageOf('--from', options.from, session);
-  const { kind, url } = storage;
-  if (kind.backUp === undefined) throw notFor('backUp', session);
+  if (storage.kind.backUp === undefined) throw notFor('backUp', session);
   session.hint = 'no backup was written; run the same command again';
-  await kind.backUp(url, file, session.onProgress);
+  await storage.kind.backUp(storage.url, file, session.onProgress);
   sayUsed('read from', storage, session);
   await session.answer(`backed up to ${file}\n`, { file });
 }
@@ -85,10 +84,9 @@ async function backUp(session: Session, file: string, options: Urls): Promise<vo
 async function restore(session: Session, file: string, options: Urls): Promise<void> {
   requireName(file);
   const storage = storageOf('--to', options.to, session);
-  const { kind, url } = storage;
-  if (kind.restore === undefined) throw notFor('restore', session);
+  if (storage.kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
-  await kind.restore(url, file, session.onProgress);
+  await storage.kind.restore(storage.url, file, session.onProgress);
   sayUsed('wrote to', storage, session);
   await using restored = await open(storage, { for: 'reading' });
   const upTo = await restored.archive.lastId();

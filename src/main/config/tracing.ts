@@ -26,8 +26,7 @@ function oneOf<const Value extends string>(values: readonly Value[], rule: strin
   return v.pipe(v.string(), v.toLowerCase(), v.picklist(values, rule));
 }
 
-const PROTOCOL = 'must be http/protobuf, which collectors accept at port 4318; at port 4317 they accept gRPC';
-const Protocol = v.optional(oneOf(['http/protobuf'], PROTOCOL));
+const Protocol = v.optional(oneOf(['http/protobuf'], 'must be http/protobuf, usually at port 4318'));
 
 const Propagators = v.pipe(
   v.string(),
@@ -80,23 +79,16 @@ export function readTracing(given: Given) {
   const { issues = [] } = v.safeParse(Variables, read);
   const wrong = new Set(issues.map(({ path }) => path?.[0].key));
   const valid = Object.fromEntries(Object.entries(read).filter(([name]) => !wrong.has(name)));
+  // Another receiver may listen there, so the value is used.
+  const grpc = Object.keys(Endpoints.entries)
+    .filter((name) => URL.parse(read[name] ?? '')?.port === '4317')
+    .map((name) => `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`);
   const isOn = problems.length === 0 && isAsked(valid);
   return {
     tracing: isOn ? tracingOf(v.parse(Variables, valid), given) : undefined,
     problems,
-    warnings: [
-      ...problemLines(issues).map((line) => `${line}; its value is ignored`),
-      ...(isOn ? grpcEndpoints(read) : []),
-    ],
+    warnings: [...problemLines(issues).map((line) => `${line}; its value is ignored`), ...grpc],
   };
-}
-
-/** A line for the endpoint of traces that has the port of gRPC. It may be another receiver, so its value is used. */
-function grpcEndpoints(read: Given): readonly string[] {
-  const names = Object.keys(Endpoints.entries).filter((name) => URL.parse(read[name] ?? '')?.port === '4317');
-  return names.map(
-    (name) => `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
-  );
 }
 
 function tracingOf(output: v.InferOutput<typeof Variables>, given: Given) {

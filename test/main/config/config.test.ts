@@ -203,7 +203,7 @@ describe('the configuration', () => {
     ['sqlite3:x.db', 'x.db'],
   ])('a DATABASE_URL that is the path of a file asks whether SQLite was meant: %s', (DATABASE_URL, path) => {
     expect(problemsOf({ DATABASE_URL })).toStrictEqual([
-      `DATABASE_URL must be sqlite:PATH; did you mean sqlite:${path}?`,
+      `DATABASE_URL is a path; did you mean sqlite:${path}?`,
     ]);
   });
 

@@ -4,7 +4,7 @@ import { readTracing } from '../../../src/main/config/tracing.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
-const PROTOCOL = 'must be http/protobuf, which collectors accept at port 4318; at port 4317 they accept gRPC';
+const PROTOCOL = 'must be http/protobuf, usually at port 4318';
 
 const DEFAULTS = {
   readsTraceparent: true,

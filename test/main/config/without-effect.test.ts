@@ -52,7 +52,7 @@ it('the warnings of the configuration and a misspelt variable are in the log of 
 describe('a file .env in the working directory', () => {
   const FILE = 'PORT=0\nSHUTDOWN_DELAY=1s\nLOG_LEVEL=\nOTEL_SERVICE_NAME=zoo\nEDITOR=vi\n';
   const WARNING =
-    'the file .env sets OTEL_SERVICE_NAME, SHUTDOWN_DELAY, but is not read; add --env .env to read it';
+    'the file .env sets SHUTDOWN_DELAY, OTEL_SERVICE_NAME, but is not read; add --env .env to read it';
   const env = { ...SERVICE_ENV, API_KEYS: '0123456789abcdef' };
 
   async function startBeside(makeEnv: (path: string) => Promise<unknown>, args: readonly string[]) {

@@ -53,12 +53,11 @@ export const NO_CREDENTIALS = unauthenticated(
   'an API key is required, as "Authorization: Bearer <API_KEY>"',
   REALM,
 );
-const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
-export const MALFORMED_CREDENTIALS = unauthenticated(
+const invalidToken = (message: string) => unauthenticated(message, `${REALM}, error="invalid_token"`);
+export const MALFORMED_CREDENTIALS = invalidToken(
   'the Authorization header must have "Bearer" once, then one API key: "Authorization: Bearer <API_KEY>"',
-  INVALID_TOKEN,
 );
-export const INVALID_KEY = unauthenticated('the API key is not valid', INVALID_TOKEN);
+export const INVALID_KEY = invalidToken('the API key is not valid');
 
 export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, {
