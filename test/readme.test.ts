@@ -33,6 +33,7 @@ class Shell {
   constructor(cwd: string) {
     // A free port. Enough requests for the tour, and not for all animals a second time.
     this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
+    this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
   }
 
   /** Runs the commands, which must succeed. Resolves with what they print. */
@@ -142,7 +143,7 @@ it('README works from top to bottom in one shell, and prints what it shows', asy
     expect(stdout).toBe(exported);
   }
 
-  shell.program.write('kill $(jobs -p)\nwait\nexit\n');
+  shell.program.write('exit\n');
   expect(await shell.program.ended).toStrictEqual(DONE);
 
   // Another day: the service prints no key, and the one of the page is valid.

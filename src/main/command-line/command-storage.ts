@@ -70,7 +70,7 @@ export async function open<P extends Purpose>(
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
 
-/** Reports on standard error which storage a command has used: without the user, the password and the options of its URL. */
+/** Reports on standard error which storage a command has used: without user, password and options of its URL. */
 export function sayUsed(used: 'read from' | 'wrote to', { url }: Storage, session: Session): void {
   session.note(`${used} ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
 }
