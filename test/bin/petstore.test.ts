@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { appendFile, copyFile, cp, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -187,6 +188,18 @@ describe('the link of Node in a clone', () => {
     expect(await npm.ended).toStrictEqual(FAILED);
     expect(npm.stderr).toMatch(/^petstore: needs Node 26 or later, and found none that runs:\n/);
   });
+});
+
+test('npm start serves in a clone of Git for Windows, which asks for other line ends', async ({ skip }) => {
+  skip(!existsSync(join(ROOT, '.git')), 'no Git repository');
+  const directory = await testDirectory();
+  await run('git', ['clone', '--quiet', '--config', 'core.autocrlf=true', ROOT, directory]).succeeded();
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  await run('npm', ['start'], SERVICE_ENV, directory).printed(/listening on http/);
+  const ends = await run('git', ['ls-files', '--eol'], {}, directory).succeeded();
+  expect(
+    ends.split('\n').filter((line) => line.includes(' w/crlf') || line.includes(' w/mixed')),
+  ).toStrictEqual([]);
 });
 
 test('npm start writes nothing when it takes --to for itself', async () => {
