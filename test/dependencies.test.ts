@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import lock from '../package-lock.json' with { type: 'json' };
 import packageJson from '../package.json' with { type: 'json' };
 import { readDocument, tableOf } from './support/document.ts';
 import { run } from './support/process.ts';
@@ -34,6 +35,12 @@ it.each([
     expect(reasons.filter((cells) => cells.length !== columns || cells.includes(''))).toStrictEqual([]);
   },
 );
+
+// `npm run relax-lock` makes it so, and scripts/relax-lock.ts says why.
+it('the optional packages in the lock file suit every Node that npm may run on', () => {
+  const optional = Object.values(lock.packages).filter((one) => 'optional' in one || 'devOptional' in one);
+  expect(optional.filter((one) => 'engines' in one)).toStrictEqual([]);
+});
 
 it('the licences are listed as `npm run licences` lists them', async () => {
   expect(await run(process.execPath, ['scripts/list-licences.ts']).succeeded()).toBe(page);
