@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { docker, removeLater } from './docker.ts';
@@ -65,8 +65,8 @@ async function makeRoot(root: string): Promise<void> {
   };
   await chmod(root, 0o755);
   await put(process.execPath, '/usr/local/bin/node');
-  const { stdout: modules } = await runFile('npm', ['root', '--global']);
-  await put(join(modules.trim(), 'npm'), '/usr/local/lib/node_modules/npm');
+  const npm = await realpath((await onPath('npm')) ?? 'no npm');
+  await put(join(npm, '../..'), '/usr/local/lib/node_modules/npm');
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
   await put((await onPath('busybox')) ?? 'no busybox', '/bin/busybox');
   for (const applet of APPLETS) await symlink('busybox', join(root, 'bin', applet));
