@@ -81,12 +81,10 @@ async function statusesOf(url: string, keys: readonly string[]): Promise<readonl
   return Promise.all(headers.map(async (one) => (await fetch(`${url}/pets`, { headers: one })).status));
 }
 
-it('README opens with the command that starts the service, and has the tests after the tour', () => {
-  const [start] = blocks;
-  const [tests] = commands('Tests');
-  expect([start!.text, tests!.text]).toStrictEqual([
-    'npm ci --omit=dev && npm start\n',
-    'npm ci && npm test\n',
+it('README opens with the command that starts the service and the command that runs all tests', () => {
+  expect(blocks.filter(({ language }) => language === 'sh').slice(0, 2)).toMatchObject([
+    { text: 'npm ci --omit=dev && npm start\n' },
+    { text: 'npm ci && npm test\n' },
   ]);
 });
 
@@ -183,6 +181,6 @@ it('README has all commands of the documents, in the sections that the tests abo
     .flatMap(blocksOf)
     .filter(({ language }) => language === 'sh')
     .map(({ section }) => section);
-  const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups', 'Tests'];
+  const executed = ['Petstore', 'Tests', 'A tour', 'Keys', 'Storage', 'Moving pets and backups'];
   expect([...new Set(sections)]).toStrictEqual(executed);
 });
