@@ -81,7 +81,7 @@ it('a damaged API key is listed beside the other keys, as text and as JSON, and 
   const { DATABASE_URL, good, bad } = await withKeys();
 
   const table = await fails(['keys', 'list'], { DATABASE_URL });
-  expect(table.stderr).toBe(lineOf(bad.id));
+  expect(table.stderr).toBe(`petstore: read from ${DATABASE_URL}\n${lineOf(bad.id)}`);
   expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
   expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
 
