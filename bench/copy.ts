@@ -17,6 +17,7 @@ import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { BATCH_SIZE } from '../src/application/maintenance/archive-source.ts';
 import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { startMongo } from '../test/support/mongodb.ts';
+import { storageHost } from '../test/support/storage-host.ts';
 import { aPet } from '../test/support/pets.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
 import { ROOT } from './support/service.ts';
@@ -39,7 +40,7 @@ function* batches(): Generator<Pet[]> {
 }
 
 async function fillSqlite(path: string): Promise<void> {
-  const { archive, close } = await openSqliteStorage(path, { warn: console.warn });
+  const { archive, close } = await openSqliteStorage(path, storageHost(console.warn));
   for (const pets of batches()) await archive.write(pets);
   await close();
 }

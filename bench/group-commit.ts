@@ -11,6 +11,7 @@ import { makeDurable } from '../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { PET_STATEMENTS } from '../src/adapters/sqlite/statements.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { storageHost } from '../test/support/storage-host.ts';
 import { quantile, summary } from './support/statistics.ts';
 import { aPet } from '../test/support/pets.ts';
 
@@ -42,7 +43,7 @@ async function load(insert: () => Promise<unknown>): Promise<Figures> {
 }
 
 async function grouped(file: string): Promise<Figures> {
-  const { pets, close } = await openSqliteStorage(file, { warn: console.warn });
+  const { pets, close } = await openSqliteStorage(file, storageHost(console.warn));
   const figures = await load(() => pets.insert(rex));
   await close();
   return figures;
@@ -50,7 +51,7 @@ async function grouped(file: string): Promise<Figures> {
 
 async function oneByOne(file: string): Promise<Figures> {
   // Creates the schema.
-  await (await openSqliteStorage(file, { warn: console.warn })).close();
+  await (await openSqliteStorage(file, storageHost(console.warn))).close();
   const db = new DatabaseSync(file, { readBigInts: true });
   makeDurable(db);
   const insert = db.prepare(PET_STATEMENTS.insert);

@@ -13,6 +13,7 @@ import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
 import { aPet } from '../test/support/pets.ts';
+import { storageHost } from '../test/support/storage-host.ts';
 import { quantile } from './support/statistics.ts';
 
 const ROUNDS = 15;
@@ -56,7 +57,7 @@ async function openFilled(storage: Storage): Promise<{ storage: ServiceStorage; 
   const started = performance.now();
   const opened = await storage.kind.open(storage.url, {
     for: 'service',
-    log: { warn: console.warn },
+    log: storageHost(console.warn),
     autoMigrate: true,
   });
   if (storage.kind.persistent) await opened.pets.list({ limit: LIMIT });
@@ -76,7 +77,10 @@ async function open(count: number): Promise<Open> {
   const { storage, path } = storageOf(count);
   if (!storage.kind.persistent) return openEphemeral(storage, count);
   await storage.kind.migrate?.(storage.url);
-  const { archive, close } = await storage.kind.open(storage.url, { for: 'writing' });
+  const { archive, close } = await storage.kind.open(storage.url, {
+    for: 'writing',
+    log: storageHost(console.warn),
+  });
   await fill(count, (pets) => archive.write(pets));
   await archive.reserve(BigInt(count));
   await close();

@@ -11,6 +11,7 @@ import { mintKey, tokenForm } from '../src/adapters/tokens/token.ts';
 import { CreateKey } from '../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../src/application/ports/api-key-repository.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { storageHost } from '../test/support/storage-host.ts';
 import { summary } from './support/statistics.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 9);
@@ -46,7 +47,10 @@ async function microseconds(checks: number, check: (index: number) => Promise<un
 }
 
 await using directory = await temporaryDirectory('bench');
-const { keys, close } = await openSqliteStorage(join(directory.path, 'petstore.db'), { warn: console.warn });
+const { keys, close } = await openSqliteStorage(
+  join(directory.path, 'petstore.db'),
+  storageHost(console.warn),
+);
 try {
   const counted = new CountedKeys(keys);
   const verifier = new StoredTokenVerifier(counted, tokenForm, now);

@@ -16,7 +16,6 @@ export const STATES = {
   'documented-gap': 'a list missed a pet, because its primary was deposed and the service could not know',
   'flush-and-gathering': 'a flush was under way while a batch gathered',
   'two-flushes': 'two flushes were under way',
-  'flush-failed': 'a flush failed, and a checkpoint saved what was committed',
   'read-stopped': 'a read stopped at the last pet that is on the disk',
   'drain-with-batch': 'a drain began while a batch was under way',
   replay: 'a repeated request was answered with the pet of the first one',

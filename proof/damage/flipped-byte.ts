@@ -10,6 +10,7 @@ import { archivedPets } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { askAll, is, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
+import { storageHost } from '../../test/support/storage-host.ts';
 
 /** What the service makes of a file with a changed byte. */
 export type Verdict = {
@@ -34,7 +35,7 @@ export async function writeSmallFile(file: string): Promise<void> {
     using db = new DatabaseSync(file);
     db.exec('PRAGMA page_size = 512; PRAGMA journal_mode = WAL');
   }
-  const { archive, keys, close } = await openSqliteStorage(file);
+  const { archive, keys, close } = await openSqliteStorage(file, storageHost());
   await archive.write(PETS);
   await archive.reserve(RESERVED_ID);
   for (const key of KEYS) await keys.insert(key);
@@ -48,7 +49,7 @@ export async function judgeFlip(sound: Buffer, file: string, offset: number, mas
   await writeFile(file, bytes);
   let storage: SqliteStorage;
   try {
-    storage = await openSqliteStorage(file);
+    storage = await openSqliteStorage(file, storageHost());
   } catch (error) {
     const isOneLine = error instanceof StorageSetupError && !error.message.includes('\n');
     return { outcome: isOneLine ? 'refused' : 'wrong', why: String(error) };

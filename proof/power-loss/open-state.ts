@@ -5,9 +5,9 @@ import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
 import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import { aPet } from '../../test/support/pets.ts';
+import { storageHost } from '../../test/support/storage-host.ts';
 
 const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
-const LOG = { warn: () => {} };
 
 export type Opened =
   /** Everything that was promised is there. */
@@ -48,7 +48,7 @@ export async function openState(
 }
 
 async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promise<Opened | undefined> {
-  const service = await sqliteStorage.open(url, { for: 'service', log: LOG, autoMigrate: false });
+  const service = await sqliteStorage.open(url, { for: 'service', log: storageHost(), autoMigrate: false });
   let greatestId = 0n;
   try {
     const left = new Set(acknowledged);

@@ -7,18 +7,18 @@ import { FaultyDisk } from './faulty-disk.ts';
 import { PetCallers, type StoredPet } from './pet-callers.ts';
 import type { Scenario } from './run-schedule.ts';
 import type { Simulation } from './simulation.ts';
+import { storageHost } from '../../test/support/storage-host.ts';
 
 /** How long an insert may take. */
 const LIMIT_MS = 5_000;
 
-/** Group commit in SQLite: the queue, a disk and a lock that fail, a guard that refuses. */
+/** Group commit in SQLite: the queue, a disk that hangs, a lock that fails, a guard that refuses. */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
-  flaws: ['loses-commits', 'saves-nothing'],
+  flaws: ['loses-commits', 'writes-nothing'],
   states: [
     'flush-and-gathering',
     'two-flushes',
-    'flush-failed',
     'read-stopped',
     'drain-with-batch',
     'replay',
@@ -34,7 +34,7 @@ export const petsOnSqlite: Scenario = {
     const queue = new CommitQueue(connection, {
       guard: guard(simulation, disk),
       disk,
-      log: { warn: (message) => simulation.note(message) },
+      host: storageHost((message) => simulation.note(message)),
       timeoutMs: LIMIT_MS,
     });
     let isClosed = false;

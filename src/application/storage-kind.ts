@@ -2,7 +2,7 @@ import type { ApiKeyRepository } from './ports/api-key-repository.ts';
 import type { OnProgress, PetArchive, ReadablePetArchive } from './ports/pet-archive.ts';
 import type { PetRepository } from './ports/pet-repository.ts';
 import type { RateLimiter } from './ports/rate-limiter.ts';
-import type { StorageInspector, StorageLog, StorageMeter, StorageProbe } from './ports/storage-health.ts';
+import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './ports/storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
   /** Releases what was opened. May be called again. Call it when no call is under way: an adapter may abort one. */
@@ -21,7 +21,7 @@ export type ServiceStorage<Shared extends boolean = boolean> = Open<{
   (Shared extends true ? { readonly limiter: RateLimiter } : { readonly limiter?: RateLimiter });
 
 export type ServiceOptions = {
-  readonly log: StorageLog;
+  readonly log: StorageHost;
   /** Absent when nothing is measured. */
   readonly meter?: StorageMeter;
   /** Whether to bring the schema up to date. A storage that does so at every start ignores it. */
@@ -36,9 +36,9 @@ export type Purpose =
   /** To examine it. Refuses no damage that leaves something to read. Writes nothing, and works beside a service. */
   | { readonly for: 'checking' }
   /** Refuses a storage that a service uses, if it allows one writer at a time. */
-  | { readonly for: 'writing' }
+  | { readonly for: 'writing'; readonly log: StorageHost }
   /** To manage API keys. Works while a service uses the storage. `mayCreate`: whether to create a missing storage. */
-  | { readonly for: 'keys'; readonly mayCreate: boolean };
+  | { readonly for: 'keys'; readonly mayCreate: boolean; readonly log: StorageHost };
 
 /** What is opened for each purpose. */
 export type Opened<Shared extends boolean = boolean> = {

@@ -6,6 +6,7 @@ import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet } from '../support/pets.ts';
 import type { OpenTroubled, TestedStorage, Troubled } from './storages.ts';
+import { storageHost } from '../support/storage-host.ts';
 
 /** All calls of a service, at once. Writes come first. */
 export async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
@@ -37,7 +38,7 @@ export function storageKindContract(storage: TestedStorage): void {
       `refuses calls in bounded time, and works again, ${when}`,
       async () => {
         const warnings: string[] = [];
-        const service = await (open as OpenTroubled)({ warn: (message) => void warnings.push(message) });
+        const service = await (open as OpenTroubled)(storageHost((message) => void warnings.push(message)));
         await service.pets.insert(aPet());
         await service.keys.insert(aKey());
 
@@ -62,7 +63,7 @@ export function storageKindContract(storage: TestedStorage): void {
   }
 
   async function openService(url: string, options: Partial<ServiceOptions> = {}) {
-    const log = { warn() {} };
+    const log = storageHost();
     const service = await kind.open(url, { for: 'service', log, autoMigrate: false, ...options });
     onTestFinished(() => service.close());
     return service;
@@ -76,7 +77,11 @@ export function storageKindContract(storage: TestedStorage): void {
 
   it.skipIf(isMetered !== true)(`tells its meter of every insert once${possible(isMetered)}`, async () => {
     const commits: number[] = [];
-    const meter = { insertsCommitted: (inserts: number) => void commits.push(inserts), connection() {} };
+    const meter = {
+      insertsCommitted: (inserts: number) => void commits.push(inserts),
+      connection() {},
+      log() {},
+    };
     const { pets } = await openService((await storage.create()).url, { meter });
 
     await pets.insert(aPet());

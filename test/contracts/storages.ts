@@ -9,12 +9,12 @@ import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/o
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
 import { mongodbStorage } from '../../src/adapters/mongodb/storage.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/adapters/sqlite/errors.ts';
-import { openSqliteKeys, openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
 import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
-import type { StorageLog } from '../../src/application/ports/storage-health.ts';
+import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 import type { StorageKind } from '../../src/application/storage-kind.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { databasePool, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
@@ -22,9 +22,10 @@ import { leftOut, mongo } from '../support/shared-mongo.ts';
 import {
   closedAfterTest,
   newFile,
+  openKeys,
   openService as openSqliteService,
   otherConnection,
-  silentLog,
+  silentHost,
 } from '../support/sqlite.ts';
 import type { Processes, Store } from './model.ts';
 
@@ -49,7 +50,7 @@ export type TestedStorage = {
   readonly isMetered: true | string;
 };
 
-export type OpenTroubled = (log: StorageLog) => Promise<Troubled>;
+export type OpenTroubled = (log: StorageHost) => Promise<Troubled>;
 
 /** A service whose calls give up before long. */
 export type Troubled = Keys & {
@@ -88,8 +89,8 @@ export function testedStorages(): readonly TestedStorage[] {
         const file = await newFile();
         return {
           url: `sqlite:${file}`,
-          open: () => openSqliteStorage(file, silentLog),
-          openKeys: () => openSqliteKeys(file),
+          open: () => openSqliteStorage(file, silentHost),
+          openKeys: () => openKeys(file),
         };
       },
       troubles: { 'answers nothing': openLocked, 'is gone': openMoved },
@@ -118,7 +119,7 @@ export function testedStorages(): readonly TestedStorage[] {
 const IN_PROCESS = 'it is in the memory of the process';
 
 /** Another program holds the lock for writes. */
-async function openLocked(log: StorageLog): Promise<Troubled> {
+async function openLocked(log: StorageHost): Promise<Troubled> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
   const other = otherConnection(file);
@@ -133,25 +134,25 @@ async function openLocked(log: StorageLog): Promise<Troubled> {
 }
 
 /** Another program moves the file away. */
-async function openMoved(log: StorageLog): Promise<Troubled> {
+async function openMoved(log: StorageHost): Promise<Troubled> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
   const away = `${file}.away`;
   return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
 }
 
-async function openStalled(log: StorageLog): Promise<Troubled> {
+async function openStalled(log: StorageHost): Promise<Troubled> {
   const { service, proxy } = await openThroughProxy(log);
   return { ...service, begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
 }
 
-async function openCut(log: StorageLog): Promise<Troubled> {
+async function openCut(log: StorageHost): Promise<Troubled> {
   const { service, proxy } = await openThroughProxy(log);
   const { port } = proxy;
   return { ...service, begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
 }
 
-async function openThroughProxy(log: StorageLog) {
+async function openThroughProxy(log: StorageHost) {
   const timeoutMs = 500;
   const { url } = await freshDatabase(mongo!);
   const { url: proxied, proxy } = await throughProxy(url);

@@ -5,6 +5,7 @@ import { STORAGES } from '../../src/main/config/storages.ts';
 import { fileWith as databaseWith } from './sqlite.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import { testDirectory } from './test-directory.ts';
+import { storageHost } from './storage-host.ts';
 
 export async function fileWith(text: string): Promise<string> {
   const path = join(await testDirectory(), 'pets.ndjson');
@@ -19,7 +20,10 @@ export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: s
 }
 
 export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
-  const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.open(url, { for: 'writing' });
+  const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.open(url, {
+    for: 'writing',
+    log: storageHost(),
+  });
   const pets = await archive.read(0n, 100_000);
   await close();
   return pets;

@@ -1,6 +1,7 @@
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
 import type { ServiceStorage } from '../../src/application/storage-kind.ts';
+import { storageHost } from './storage-host.ts';
 
 /** What a metrics page says: the value of each series, by its name and labels as they are in the text. */
 export type Series = ReadonlyMap<string, number>;
@@ -24,7 +25,7 @@ export const BUILD = { version: '1.2.3', commit: '0123456789ab' } as const;
 
 /** A storage in memory to measure, with other parts in place of its own. */
 export async function aStorage(parts: Partial<ServiceStorage> = {}): Promise<Required<ServiceStorage>> {
-  const options = { for: 'service', autoMigrate: true, log: { warn() {} } } as const;
+  const options = { for: 'service', autoMigrate: true, log: storageHost() } as const;
   const storage = await memoryStorage.open('memory:', options);
   return { limiter: new InMemoryRateLimiter(), ...storage, ...parts };
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
 import type { Opened, StorageKind } from '../../src/application/storage-kind.ts';
+import { storageHost } from './storage-host.ts';
 
 type Store = Opened<false>['service'] & Opened['checking'] & Opened['writing'];
 
@@ -46,7 +47,9 @@ export class SlowStorages {
 
   /** A storage without the delays. */
   store(url: string): Promise<Store> {
-    const store = this.#stores.get(url) ?? (memoryStorage.open(url, { for: 'writing' }) as Promise<Store>);
+    const store =
+      this.#stores.get(url) ??
+      (memoryStorage.open(url, { for: 'writing', log: storageHost() }) as Promise<Store>);
     this.#stores.set(url, store);
     return store;
   }

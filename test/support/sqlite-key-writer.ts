@@ -1,13 +1,14 @@
 import { writeSync } from 'node:fs';
-import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
+import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { aKey } from './api-keys.ts';
+import { storageHost } from './storage-host.ts';
 
 /**
  * Creates API keys, and revokes every second one, until a test kills it: `node sqlite-key-writer.ts FILE`. It prints a
  * line for each completed change: the number of the key, and `made` or `revoked`.
  */
 const [file = ''] = process.argv.slice(2);
-const { keys } = await openSqliteKeys(file);
+const { keys } = await openSqliteStorage(file, storageHost(), { mayShare: true });
 
 for (let n = 1; ; n++) {
   const key = aKey(n);

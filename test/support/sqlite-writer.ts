@@ -1,13 +1,14 @@
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { idempotencyFor } from './archived-pets.ts';
 import { aPet } from './pets.ts';
+import { storageHost } from './storage-host.ts';
 
 /**
  * A service that stores pets until a test kills it: `node sqlite-writer.ts FILE CALLERS`. For each acknowledged pet it
  * prints a line with the number of pets so far, the id and the name. With no callers it only holds the file.
  */
 const [file = '', callers] = process.argv.slice(2);
-const storage = await openSqliteStorage(file, { warn: () => {} });
+const storage = await openSqliteStorage(file, storageHost());
 const { pets } = storage;
 process.stdout.write('open\n');
 

@@ -5,25 +5,31 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { CommitQueue } from '../../src/adapters/sqlite/commit-queue.ts';
 import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
-import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import {
+  openSqliteForReading,
+  openSqliteStorage,
+  type SqliteStorage,
+} from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
-import type { StorageLog } from '../../src/application/ports/storage-health.ts';
+import type { Opened } from '../../src/application/storage-kind.ts';
+import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 import { type Program, run } from './process.ts';
+import { storageHost } from './storage-host.ts';
 import { testDirectory } from './test-directory.ts';
 
 const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.url));
 
-/** For tests that expect no warning. */
-export const silentLog: StorageLog = { warn: () => {} };
+/** For tests that expect no warning and no end of the process. */
+export const silentHost = storageHost();
 
 /** Commits to files that the test leaves in place, and waits for each commit as a command does. */
 export function commitsTo(
   db: DatabaseSync,
   options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
 ): CommitQueue {
-  return new CommitQueue(db, { guard: { before() {}, after() {} }, log: silentLog, ...options });
+  return new CommitQueue(db, { guard: { before() {}, after() {} }, host: silentHost, ...options });
 }
 
 /** A path for a database in a new directory, which the end of the test removes. */
@@ -41,8 +47,18 @@ export async function closedAfterTest<Opened extends { close?(): Promise<void> }
 }
 
 /** A service in this process, until the end of the test. */
-export async function openService(file: string, log: StorageLog = silentLog): Promise<SqliteStorage> {
-  return closedAfterTest(openSqliteStorage(file, log));
+export async function openService(file: string, host: StorageHost = silentHost): Promise<SqliteStorage> {
+  return closedAfterTest(openSqliteStorage(file, host));
+}
+
+/** What a command for keys works with. */
+export async function openKeys(file: string): Promise<SqliteStorage> {
+  return openSqliteStorage(file, silentHost, { mayShare: true });
+}
+
+/** What `check` works with. */
+export async function openForChecking(file: string): Promise<Opened['checking']> {
+  return openSqliteForReading(file, true);
 }
 
 /** Creates a file with the schema of this build and nothing else. */
@@ -59,7 +75,7 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
 /** A closed file of this build. */
 export async function fileWith(pets: readonly ArchivedPet[]): Promise<string> {
   const file = await newFile();
-  const { archive, close } = await openSqliteStorage(file);
+  const { archive, close } = await openSqliteStorage(file, silentHost);
   await archive.write(pets);
   await close();
   return file;

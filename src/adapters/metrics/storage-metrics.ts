@@ -25,6 +25,9 @@ const CONNECTION_FIGURES = [
   ['petstore_storage_connection_waiters', 'Calls that wait for a connection to the storage.'],
 ] as const;
 
+const LOG_HELP = 'The size of the write-ahead log of SQLite.';
+const CHECKPOINT_HELP = 'When everything in the write-ahead log of SQLite was last moved into the database.';
+
 /** What an event adds to each of these figures. */
 const CHANGES = {
   opened: [1, 0, 0],
@@ -81,6 +84,12 @@ export function storageMetrics(registry: Registry) {
     connection(event) {
       for (const [index, change] of CHANGES[event].entries()) connections[index]! += change;
       if (event === 'refused') refusals.inc();
+    },
+    log(bytes, checkpointedAt) {
+      exposeFigure(registry, { name: 'petstore_storage_log_bytes', help: LOG_HELP, read: bytes });
+      const name = 'petstore_storage_last_checkpoint_timestamp_seconds';
+      const read = () => checkpointedAt().getTime() / 1_000;
+      exposeFigure(registry, { name, help: CHECKPOINT_HELP, read });
     },
   };
   const measure = (operation: string) => {

@@ -17,8 +17,6 @@ import { ARCHIVE_STATEMENTS, PET_STATEMENTS } from './statements.ts';
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
 
-type Share = Omit<Progress, 'doing'>;
-
 /**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
  * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
@@ -35,7 +33,7 @@ type Share = Omit<Progress, 'doing'>;
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   using source = await openSnapshot(path);
   await writeNewFile(target, async (partial) => {
-    await copySound(source, partial, (share) => onProgress({ doing: 'backing up', ...share }));
+    await copySound(source, partial, 'backing up', onProgress);
     completeCopy(partial);
   });
 }
@@ -47,7 +45,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
  * @throws {StorageSetupError} including when there is a database, or a part of one, and when a service uses the path
  */
 export async function restore(to: string, from: string, onProgress: OnProgress): Promise<void> {
-  return openOrRelease(to, async () => {
+  return openOrRelease(to, undefined, async () => {
     const file = resolveLinks(to);
     using source = await openBackup(from);
     await createDirectory(dirname(file));
@@ -55,7 +53,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     using _ = await takeServiceLock(file);
     await writeWholeFile(file, {
       check: refuseExisting,
-      write: (copy) => copySound(source, copy, (share) => onProgress({ doing: 'restoring', ...share })),
+      write: (copy) => copySound(source, copy, 'restoring', onProgress),
     });
   });
 }
@@ -77,7 +75,7 @@ function refuseExisting(file: string): void {
  * @throws {StorageSetupError}
  */
 async function openSnapshot(path: string): Promise<DatabaseSync> {
-  return openOrRelease(path, async (file, opened) => {
+  return openOrRelease(path, undefined, async (file, opened) => {
     const db = opened.use(connect(file, 'read'));
     await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
@@ -92,13 +90,18 @@ async function openSnapshot(path: string): Promise<DatabaseSync> {
  * @throws {StorageSetupError} when the database is damaged
  * @throws the error of SQLite
  */
-async function copySound(source: DatabaseSync, copy: string, report: (share: Share) => void): Promise<void> {
+async function copySound(
+  source: DatabaseSync,
+  copy: string,
+  doing: Progress['doing'],
+  onProgress: OnProgress,
+): Promise<void> {
   let cause: unknown;
   try {
     await backup(source, copy, {
       rate: PAGES_PER_STEP,
-      progress: ({ totalPages, remainingPages }) =>
-        report({ done: totalPages - remainingPages, total: totalPages }),
+      progress: ({ totalPages: total, remainingPages }) =>
+        onProgress({ doing, done: total - remainingPages, total }),
     });
     // Ends the snapshot, which keeps the service from emptying its WAL.
     source.exec('ROLLBACK');
@@ -127,7 +130,7 @@ function completeCopy(file: string): void {
  * @throws {StorageSetupError}
  */
 async function openBackup(path: string): Promise<DatabaseSync> {
-  return openOrRelease(path, async (file, opened) => {
+  return openOrRelease(path, undefined, async (file, opened) => {
     const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(file + suffix));
     // What is no database is refused when it is opened.
     if (!isAlone || fileFormatOf(file) === 2) {

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
+import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { transaction } from './connection.ts';
-import { BUSY_PAUSE_MS, isBusy, translated } from './errors.ts';
+import { BUSY_PAUSE_MS, endIfSyncFailed, isBusy, translated } from './errors.ts';
 import type { FileGuard } from './file-guard.ts';
 import type { LogDisk } from './log-disk.ts';
 
@@ -15,9 +15,6 @@ const MAX_FLUSHES = 2;
 
 /** A flush that takes less, as the event loop sees it, is over before many callers have sent their next requests. */
 const QUICK_FLUSH_MS = 1.5;
-
-/** The pause between two attempts to recover from a failed flush. */
-const RECOVERY_PAUSE_MS = 1_000;
 
 /** After this time, a close that waits for the disk tells the operator. */
 const SLOW_CLOSE_MS = 1_000;
@@ -50,8 +47,8 @@ export type DurableWrite = <T>(write: () => T, timeoutMs?: number) => Promise<T>
 type Options = {
   readonly guard: Pick<FileGuard, 'before' | 'after'>;
   /** Absent for a connection with `synchronous = FULL`, whose commits wait for the disk. */
-  readonly disk?: Pick<LogDisk, 'flush' | 'checkpointIfDue' | 'recover'> | undefined;
-  readonly log?: StorageLog | undefined;
+  readonly disk?: Pick<LogDisk, 'flush' | 'checkpointIfDue'> | undefined;
+  readonly host: StorageHost;
   /** Absent when nothing is measured. */
   readonly meter?: StorageMeter | undefined;
   /** {@link WRITE_TIMEOUT_MS} by default. */
@@ -63,8 +60,7 @@ type Options = {
  * the page cache and returns. The flush runs in another thread. The writes resolve when a flush that began after their
  * commit has ended well. Until then their pets are hidden: see {@link hiddenFrom}.
  *
- * Linux tells of a lost page once (https://wiki.postgresql.org/wiki/Fsync_Errors). So after a failed flush nothing is
- * committed or acknowledged until a checkpoint has written what the log holds into the database.
+ * A sync that fails ends the process: after it, no later one can be believed. See docs/storage.md#when-a-sync-fails.
  */
 export class CommitQueue {
   readonly #db: DatabaseSync;
@@ -77,8 +73,6 @@ export class CommitQueue {
   #lastFlushMs = 0;
   /** Resolves when the next flush ends. */
   #flushed = Promise.withResolvers<void>();
-  /** A flush has failed, and no checkpoint has succeeded since. */
-  #hasFailed = false;
   #closed = false;
 
   constructor(db: DatabaseSync, options: Options) {
@@ -99,17 +93,16 @@ export class CommitQueue {
   }
 
   /**
-   * Refuses new writes, and resolves when every earlier one has settled and is on the disk. Until then, closing the
-   * connection would checkpoint a log that may have lost something.
+   * Refuses new writes, and resolves when every earlier one has settled and is on the disk. Before that, closing the
+   * connection would checkpoint what no flush has confirmed.
    */
   async close(): Promise<void> {
     this.#closed = true;
     const slow = setTimeout(() => {
-      this.#options.log?.warn(
+      this.#options.host.warn(
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
-    // A flush that fails meanwhile begins a recovery.
     while (this.#running !== undefined || this.#flushes > 0) await (this.#running ?? this.#flushed.promise);
     clearTimeout(slow);
   }
@@ -136,15 +129,14 @@ export class CommitQueue {
 
   /** Never rejects: every failure goes to the writes that it concerns. */
   async #run(): Promise<void> {
-    while (this.#waiting.size > 0 || this.#hasFailed) {
+    while (this.#waiting.size > 0) {
       const before = this.#waiting.size;
       await turn();
       // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
       // rest. With this turn a batch of many callers is larger. During a slow flush the next batch grows anyway.
       if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await turn();
       while (this.#flushes >= MAX_FLUSHES) await this.#flushed.promise;
-      if (this.#hasFailed) await this.#recover();
-      else await this.#commit();
+      await this.#commit();
     }
     this.#running = undefined;
   }
@@ -160,6 +152,8 @@ export class CommitQueue {
       for (const waiting of batch) this.#waiting.delete(waiting);
       void this.#flush(batch, outcomes, ids.firstId);
     } catch (error) {
+      // The first commit after a checkpoint syncs the header of the log.
+      endIfSyncFailed(error, this.#options.host);
       if (!isBusy(error)) this.#reject(batch, error);
       await sleep(BUSY_PAUSE_MS);
     }
@@ -178,7 +172,7 @@ export class CommitQueue {
     this.#flushes++;
     const begunMs = performance.now();
     try {
-      await this.#flushOrFail();
+      await this.#options.disk?.flush();
       this.#lastFlushMs = performance.now() - begunMs;
       this.#hidden = this.#hidden.filter((id) => id > last);
       this.#options.guard.after();
@@ -194,37 +188,6 @@ export class CommitQueue {
       this.#flushes--;
       this.#flushed.resolve();
       this.#flushed = Promise.withResolvers();
-    }
-  }
-
-  async #flushOrFail(): Promise<void> {
-    try {
-      await this.#options.disk?.flush();
-    } catch (error) {
-      if (!this.#hasFailed) {
-        this.#options.log?.warn(
-          `a flush has failed: writes are refused until a checkpoint succeeds: ${String(error)}`,
-        );
-      }
-      this.#hasFailed = true;
-      this.#reject(this.#waiting, error);
-      this.#running ??= this.#run();
-      throw error;
-    }
-    // It may have come too late to be told what another flush was told.
-    if (this.#hasFailed) throw new StorageUnavailable('another flush of the log has failed');
-  }
-
-  async #recover(): Promise<void> {
-    while (this.#flushes > 0) await this.#flushed.promise;
-    try {
-      await this.#options.disk?.recover();
-      this.#hasFailed = false;
-      this.#hidden = [];
-      this.#options.log?.warn('a checkpoint has succeeded: writes resume');
-    } catch (error) {
-      this.#reject(this.#waiting, error);
-      await new Promise((resolve) => void setTimeout(resolve, RECOVERY_PAUSE_MS));
     }
   }
 

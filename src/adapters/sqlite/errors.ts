@@ -3,43 +3,33 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageHost } from '../../application/ports/storage-health.ts';
 
-/**
- * The primary result codes that mean a failure of the storage. Every other code of https://www.sqlite.org/rescode.html
- * means that this program has a bug. Damage is a failure: the request may be fine, and only an operator can help.
- */
-const FAILURES = {
-  PERM: 3,
-  BUSY: 5,
-  LOCKED: 6,
-  NOMEM: 7,
-  READONLY: 8,
-  INTERRUPT: 9,
-  IOERR: 10,
-  CORRUPT: 11,
-  FULL: 13,
-  CANTOPEN: 14,
-  // Too many connections began to read at once.
-  PROTOCOL: 15,
-  // The file system does not support files this large.
-  NOLFS: 22,
-  NOTADB: 26,
-} as const;
-
-const FAILURE_CODES: ReadonlySet<number | undefined> = new Set(Object.values(FAILURES));
-
+/** Another connection holds a lock. */
+export const BUSY = 5;
+const CORRUPT = 11;
+const NOTADB = 26;
 const CONSTRAINT = 19;
 
-/** By code, what an operator can act on while a file is opened. */
-const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
-  [FAILURES.BUSY]: 'is locked by another program; stop that program and try again',
-  [FAILURES.READONLY]: 'cannot be written; check the permissions of the file and of its directory',
-  [FAILURES.CORRUPT]: 'is damaged or truncated; restore a backup',
-  [FAILURES.CANTOPEN]:
-    'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
-  [FAILURES.FULL]: 'cannot be written: its disk is full',
-  [FAILURES.NOTADB]: 'is not a SQLite database; choose another path',
-};
+/** SQLITE_IOERR_FSYNC: a sync has failed, by whatever error of the system. */
+export const SYNC_FAILED = 1034;
+
+/**
+ * The primary result codes that mean a failure of the storage, with what an operator can act on while a file is opened.
+ * Every other code of https://www.sqlite.org/rescode.html means that this program has a bug. Damage is a failure: the
+ * request may be fine, and only an operator can help.
+ */
+const FAILURES = new Map<number | undefined, string | undefined>([
+  [BUSY, 'is locked by another program; stop that program and try again'],
+  [8, 'cannot be written; check the permissions of the file and of its directory'],
+  [CORRUPT, 'is damaged or truncated; restore a backup'],
+  [13, 'cannot be written: its disk is full'],
+  [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
+  [NOTADB, 'is not a SQLite database; choose another path'],
+  // PERM, LOCKED, NOMEM, INTERRUPT, IOERR, PROTOCOL (too many connections began to read at once), NOLFS (the file system
+  // does not support files this large).
+  ...[3, 6, 7, 9, 10, 15, 22].map((code) => [code, undefined] as const),
+]);
 
 const NO_LOCKS = 'cannot be locked: its file system refuses locks (ENOLCK); put it on a disk of this machine';
 
@@ -53,13 +43,13 @@ export const BUSY_PAUSE_MS = 5;
 export function translated(error: unknown): unknown {
   // This process has closed the connection.
   const isClosed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
-  if (!isClosed && !isSystemError(error) && !FAILURE_CODES.has(resultCode(error))) return error;
+  if (!isClosed && !isSystemError(error) && !FAILURES.has(resultCode(error))) return error;
   return new StorageUnavailable(`SQLite is unavailable: ${(error as Error).message}`, { cause: error });
 }
 
 /** Adds the file to a failure of the storage: SQLite does not say which disk is full. */
 export function withFile(error: unknown, file: string): unknown {
-  if (FAILURE_CODES.has(resultCode(error))) (error as Error).message += ` (${file})`;
+  if (FAILURES.has(resultCode(error))) (error as Error).message += ` (${file})`;
   return error;
 }
 
@@ -112,7 +102,7 @@ export async function retryAndTranslate<T>(work: () => T): Promise<T> {
 export function setupError(file: string, error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined && !isSystemError(error)) return error;
-  const known = isBusy(error) && refusesLocks(dirname(file)) ? NO_LOCKS : SETUP_PROBLEMS[code ?? 0];
+  const known = isBusy(error) && refusesLocks(dirname(file)) ? NO_LOCKS : FAILURES.get(code);
   const problem = known ?? `cannot be opened: ${(error as Error).message}`;
   return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
 }
@@ -132,20 +122,31 @@ function refusesLocks(directory: string): boolean {
   }
 }
 
-/** Another connection holds a lock on the file. */
-export function isBusy(error: unknown): boolean {
-  return resultCode(error) === FAILURES.BUSY;
+/**
+ * Ends the process when a sync of SQLite has failed. Without a close, which would checkpoint.
+ *
+ * @see docs/storage.md#when-a-sync-fails
+ */
+export function endIfSyncFailed(error: unknown, host: StorageHost): void {
+  const { errcode, message } = error as Error & { readonly errcode?: number };
+  if (errcode === SYNC_FAILED) endUnclosed(`a sync has failed: ${message}`, host);
 }
 
-/** What SQLite says in the row of a pragma instead. */
-export function busyError(): Error {
-  return Object.assign(new Error('database is locked'), { errcode: FAILURES.BUSY });
+export function endUnclosed(problem: string, host: StorageHost): never {
+  host.fatal(
+    `${problem}; this process ends without closing the file; start petstore again before any other program opens it`,
+  );
+}
+
+/** Another connection holds a lock on the file. */
+export function isBusy(error: unknown): boolean {
+  return resultCode(error) === BUSY;
 }
 
 /** The file can be read, but its contents are wrong. */
 export function isDamage(error: unknown): boolean {
   const code = resultCode(error);
-  return code === FAILURES.CORRUPT || code === FAILURES.NOTADB;
+  return code === CORRUPT || code === NOTADB;
 }
 
 /** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */

@@ -1,8 +1,9 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import type { StorageLog } from '../../application/ports/storage-health.ts';
+import type { StorageHost } from '../../application/ports/storage-health.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { emptyLog, fileOf } from './connection.ts';
+import { fileOf } from './connection.ts';
+import { endIfSyncFailed } from './errors.ts';
 
 const LOCK_ADVICE =
   'another service may be using the file now; put it back, or stop both services and start one';
@@ -22,7 +23,7 @@ type GuardedFile = ReturnType<typeof guarded>;
  */
 export class FileGuard {
   readonly #db: DatabaseSync;
-  readonly #log: StorageLog | undefined;
+  readonly #host: StorageHost;
   readonly #file: string;
   readonly #wal: GuardedFile;
   readonly #files: readonly GuardedFile[];
@@ -34,10 +35,10 @@ export class FileGuard {
    * @param lock the service lock, if this process holds it
    * @throws {StorageUnavailable} when a file is missing already, or was replaced since
    */
-  constructor(db: DatabaseSync, log: StorageLog | undefined, ino: bigint, lock?: string) {
+  constructor(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
     const file = fileOf(db);
     this.#db = db;
-    this.#log = log;
+    this.#host = host;
     this.#file = file;
     this.#wal = guarded(`${file}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
     this.#files = [
@@ -50,14 +51,14 @@ export class FileGuard {
       guarded(`${file}-shm`, 'put it back, or stop every program that has the file open'),
       ...(lock === undefined ? [] : [guarded(lock, LOCK_ADVICE)]),
     ];
-    if (this.#files[0]?.stats.ino !== ino) {
+    if (this.#files[0]?.ino !== ino) {
       throw new StorageUnavailable(`${file} was replaced while it was being opened`);
     }
   }
 
-  /** The inode of the WAL. */
-  get walIno(): bigint {
-    return this.#wal.stats.ino;
+  /** Whether another program cannot be using what this process has open under another name. */
+  get isInPlace(): boolean {
+    return this.#files.every((file) => file.isInPlace());
   }
 
   /**
@@ -75,11 +76,11 @@ export class FileGuard {
    * @throws {StorageUnavailable} when a file is missing: the next start would not find the write
    */
   after(): void {
-    const missing = this.#files.filter((file) => !isInPlace(file));
+    const missing = this.#files.filter((file) => !file.isInPlace());
     const problem = missing.length === 0 ? undefined : describe(missing);
     if (problem !== this.#problem) {
       this.#problem = problem;
-      this.#log?.warn(problem ?? `${this.#file} and the files beside it are back in place: writes resume`);
+      this.#host.warn(problem ?? `${this.#file} and the files beside it are back in place: writes resume`);
       // Saves the WAL before anything else can go wrong. If more is missing, other programs may use another WAL index.
       if (missing.length === 1 && missing[0] === this.#wal) this.#saveRemovedWal();
     }
@@ -93,12 +94,14 @@ export class FileGuard {
   #saveRemovedWal(): void {
     let outcome = 'were';
     try {
-      emptyLog(this.#db);
+      const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: bigint };
+      if (busy !== 0n) outcome = 'could not be (another program has the file open)';
     } catch (error) {
+      endIfSyncFailed(error, this.#host);
       outcome = `could not be (${String(error)})`;
     }
     const contents = `the contents of the removed write-ahead log ${this.#wal.path}`;
-    this.#log?.warn(`${contents} ${outcome} saved in ${this.#file}`);
+    this.#host.warn(`${contents} ${outcome} saved in ${this.#file}`);
   }
 }
 
@@ -111,12 +114,11 @@ function describe(missing: readonly GuardedFile[]): string {
 function guarded(path: string, advice: string) {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);
-  return { path, stats, advice };
-}
-
-function isInPlace({ path, stats: { dev, ino } }: GuardedFile): boolean {
-  const stats = statOf(path);
-  return stats?.ino === ino && stats.dev === dev;
+  const isInPlace = () => {
+    const { ino, dev } = statOf(path) ?? {};
+    return ino === stats.ino && dev === stats.dev;
+  };
+  return { path, advice, ino: stats.ino, isInPlace };
 }
 
 function statOf(path: string): BigIntStats | undefined {

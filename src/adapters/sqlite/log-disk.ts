@@ -1,12 +1,9 @@
-import { once } from 'node:events';
-import { closeSync, fdatasync, fstatSync, openSync, statSync } from 'node:fs';
+import { closeSync, fdatasync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageLog } from '../../application/ports/storage-health.ts';
-import { BUSY, CHECKPOINT_PROGRAM, type Checkpoint } from './checkpoint-program.ts';
-import { fileOf } from './connection.ts';
+import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
+import { fileOf, sizeBytesOf } from './connection.ts';
+import { BUSY, endUnclosed, SYNC_FAILED } from './errors.ts';
 
 const MIB = 1024 * 1024;
 
@@ -14,17 +11,48 @@ const MIB = 1024 * 1024;
 const DUE_FRAMES = 1_000n;
 
 /** A log of this size had a reader in the way of many checkpoints. */
-const LARGE_LOG_MIB = 64;
+const LARGE_LOG_MIB = 16;
 
 /** The pause after a checkpoint that failed, and after one that a reader has cut short. Writes wait during each. */
 const RETRY_MS = 5_000;
 const BUSY_RETRY_MS = 1_000;
 
-const flush = promisify(fdatasync);
+/** How a checkpoint has ended: with 0, or with a result code of SQLite and SQLite's own words for that code. */
+type Checkpointed = { readonly code: number; readonly text?: string };
+
+/**
+ * The program of the thread that makes checkpoints. It takes the mode of each, and answers with a {@link Checkpointed}.
+ * It is a text, because a single executable has no file for it.
+ *
+ * Its connection stays open. A checkpoint that is not complete writes pages that it does not sync, and only on the same
+ * descriptor a later sync is sure to be told of their loss. `timeout` is how long it waits for a read or a write to end.
+ */
+const CHECKPOINT_PROGRAM = `
+  const { DatabaseSync } = require('node:sqlite');
+  const { parentPort, workerData: file } = require('node:worker_threads');
+  let db;
+
+  function checkpoint(mode) {
+    try {
+      db ??= new DatabaseSync(file, { timeout: 100 });
+      db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON');
+      return { code: db.prepare('PRAGMA wal_checkpoint(' + mode + ')').get().busy === 0 ? 0 : ${BUSY} };
+    } catch (error) {
+      // A bug ends the thread.
+      if (error.errcode === undefined) throw error;
+      return { code: error.errcode, text: error.errstr };
+    }
+  }
+
+  parentPort.on('message', (mode) => parentPort.postMessage(checkpoint(mode)));
+`;
 
 /**
  * Gets the write-ahead log of a connection on the disk, so that the event loop does not wait: flushes run in the thread
  * pool of Node, checkpoints in a thread that begins when the log first needs one.
+ *
+ * A sync that fails, and the end of the thread, end the process in the callback that learns of it:
+ * docs/storage.md#when-a-sync-fails.
  *
  * Two flushes may be under way, each on a descriptor of its own: of two on one descriptor, only one is told of a lost
  * page. SQLite holds no lock on the log, so its descriptors may be closed. Closing one of the database or of the `-shm`
@@ -35,14 +63,15 @@ const flush = promisify(fdatasync);
  * checkpoint the next commit begins the log again, in the same file: on an emptied file, each flush would have to write
  * the size of the file too. The log is emptied only when it is large.
  *
- * While another program keeps a read transaction open, no checkpoint succeeds and the log grows without bound. The
+ * While another program keeps a read transaction open, no checkpoint is complete and the log grows without bound. The
  * operator is warned.
  */
 export class LogDisk {
   readonly #file: string;
-  readonly #ino: bigint;
-  readonly #log: StorageLog;
-  readonly #idle: number[] = [];
+  readonly #wal: string;
+  readonly #host: StorageHost;
+  readonly #bytes = () => sizeBytesOf(this.#wal);
+  readonly #idle: number[];
   /** Tells how many frames the log has, and does nothing. */
   readonly #noop: StatementSync;
   #worker: Worker | undefined;
@@ -50,111 +79,104 @@ export class LogDisk {
   #warnAtMib = LARGE_LOG_MIB;
   /** When the next checkpoint may begin, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;
+  /** When the last complete checkpoint ended. The start has recovered the log. */
+  #checkpointedAt = new Date();
 
-  /**
-   * @param ino the inode of the log
-   * @throws {StorageUnavailable} when the log was replaced
-   * @throws the error of `node:fs`
-   */
-  constructor(db: DatabaseSync, ino: bigint, log: StorageLog) {
+  /** @throws the error of `node:fs` */
+  constructor(db: DatabaseSync, host: StorageHost, meter?: StorageMeter) {
     this.#file = fileOf(db);
-    this.#ino = ino;
-    this.#log = log;
+    this.#wal = `${this.#file}-wal`;
+    this.#host = host;
+    // From now on no commit waits for the disk, but for the first one in the log.
+    db.exec('PRAGMA synchronous = NORMAL');
     this.#noop = db.prepare('PRAGMA wal_checkpoint(NOOP)');
-    this.#open();
+    this.#idle = [1, 2].map(() => openSync(this.#wal, 'r+'));
+    meter?.log(this.#bytes, () => this.#checkpointedAt);
   }
 
   /**
-   * Resolves when everything that was committed before the call is on the disk. Two calls may be under way.
-   *
-   * @throws the error of `node:fs`, after which what the log holds may be lost
+   * Resolves when everything that was committed before the call is on the disk. Never rejects. Two calls may be under
+   * way.
    */
   async flush(): Promise<void> {
     const descriptor = this.#idle.pop()!;
-    try {
-      await flush(descriptor);
-    } finally {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    fdatasync(descriptor, (error) => {
+      if (error !== null) endUnclosed(`a flush of ${this.#wal} has failed: ${error.message}`, this.#host);
       this.#idle.push(descriptor);
-    }
+      resolve();
+    });
+    return promise;
   }
 
   /**
-   * Checkpoints a log that has grown. Call it when no transaction is open, and commit nothing before it has resolved.
-   *
-   * @throws the error of SQLite
+   * Checkpoints a log that has grown. Call it when no transaction is open and at most one flush is under way, and commit
+   * nothing before it has resolved. Never rejects.
    */
   async checkpointIfDue(): Promise<void> {
     const { log } = this.#noop.get() as { log: bigint };
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
-    const mib = this.#logMib();
-    const problem = await this.#checkpoint({ mode: mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE' });
-    const wal = `${this.#file}-wal`;
-    if (problem === undefined) {
-      if (this.#warnAtMib > LARGE_LOG_MIB)
-        this.#log.warn(`the write-ahead log ${wal} is small again: ${this.#logMib()} MiB`);
+    // The database must get nothing that the log could lose. The thread may open the log too late to be told of a loss.
+    await this.flush();
+    const mib = this.#mib();
+    const { code, text } = await this.#checkpoint(mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE');
+    const wal = `the write-ahead log ${this.#wal}`;
+    if (code === 0) {
+      if (this.#warnAtMib > LARGE_LOG_MIB) this.#host.warn(`${wal} is small again: ${this.#mib()} MiB`);
       this.#warnAtMib = LARGE_LOG_MIB;
       return;
     }
-    this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem !== BUSY) this.#log.warn(`the write-ahead log ${wal} could not be checkpointed: ${problem}`);
+    this.#checkpointAtMs = performance.now() + (code === BUSY ? BUSY_RETRY_MS : RETRY_MS);
+    if (code !== BUSY) this.#host.warn(`${wal} could not be checkpointed: ${text} (${code})`);
     else if (mib >= this.#warnAtMib) {
-      this.#log.warn(`the write-ahead log ${wal} has grown to ${mib} MiB, because ${problem}; stop it`);
+      this.#host.warn(
+        `${wal} has grown to ${mib} MiB, because another program keeps reading the file; stop it`,
+      );
       while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
     }
   }
 
   /**
-   * Call it after a failed flush, when no flush is under way. Resolves when everything that was committed is in the
-   * database and on the disk.
+   * Call it before the connection is closed, when every flush has ended.
    *
-   * @throws {StorageUnavailable} when it is not
-   * @throws the error of `node:fs`
+   * @param mayWrite whether to empty the log as far as possible. SQLite itself would tell nobody of a sync that fails
+   *   while it closes a connection
    */
-  async recover(): Promise<void> {
-    const problem = await this.#checkpoint({ mode: 'RESTART', verify: true });
-    if (problem !== undefined) throw new StorageUnavailable(`the log cannot be checkpointed: ${problem}`);
-    this.#closeDescriptors();
-    this.#open();
-  }
-
-  /** Call it after the connection has been closed: then the thread, the last to close the file, empties its log. */
-  async close(): Promise<void> {
+  async close(mayWrite: boolean): Promise<void> {
+    if (mayWrite) await this.#checkpoint('TRUNCATE');
     const worker = this.#worker;
     this.#worker = undefined;
-    if (worker !== undefined) {
-      worker.postMessage('close', []);
-      await once(worker, 'exit');
-    }
-    this.#closeDescriptors();
-  }
-
-  /** @returns what has prevented the checkpoint */
-  async #checkpoint(checkpoint: Checkpoint): Promise<string | undefined> {
-    this.#worker ??= new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
-    this.#worker.postMessage(checkpoint, []);
-    try {
-      return ((await once(this.#worker, 'message')) as [string | undefined])[0];
-    } catch (error) {
-      this.#worker = undefined;
-      return String(error);
-    }
-  }
-
-  #open(): void {
-    while (this.#idle.length < 2) {
-      const descriptor = openSync(`${this.#file}-wal`, 'r+');
-      this.#idle.push(descriptor);
-      if (fstatSync(descriptor, { bigint: true }).ino === this.#ino) continue;
-      this.#closeDescriptors();
-      throw new StorageUnavailable(`${this.#file}-wal was replaced`);
-    }
-  }
-
-  #closeDescriptors(): void {
+    await worker?.terminate();
     for (const descriptor of this.#idle.splice(0)) closeSync(descriptor);
   }
 
-  #logMib(): number {
-    return Math.round((statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0) / MIB);
+  async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<Checkpointed> {
+    const worker = (this.#worker ??= this.#begin());
+    const { promise, resolve } = Promise.withResolvers<Checkpointed>();
+    worker.once('message', (checkpointed: Checkpointed) => {
+      const { code, text } = checkpointed;
+      if (code === SYNC_FAILED)
+        endUnclosed(`a sync in a checkpoint of ${this.#wal} has failed: ${text}`, this.#host);
+      if (code === 0) this.#checkpointedAt = new Date();
+      resolve(checkpointed);
+    });
+    worker.postMessage(mode, []);
+    return promise;
+  }
+
+  #begin(): Worker {
+    const worker = new Worker(CHECKPOINT_PROGRAM, {
+      eval: true,
+      workerData: this.#file,
+    });
+    const died = (reason: unknown) => {
+      if (this.#worker === undefined) return;
+      endUnclosed(`the thread that checkpoints ${this.#wal} has ended: ${String(reason)}`, this.#host);
+    };
+    return worker.on('error', died).on('exit', died);
+  }
+
+  #mib(): number {
+    return Math.round(this.#bytes() / MIB);
   }
 }

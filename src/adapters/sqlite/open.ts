@@ -3,61 +3,75 @@ import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Opened } from '../../application/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
+import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
 import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { CommitQueue, type DurableWrite } from './commit-queue.ts';
-import { connect, emptyLog, fileOf, makeDurable, refuseTruncated } from './connection.ts';
+import { connect, fileOf, makeDurable, refuseTruncated, sizeBytesOf } from './connection.ts';
 import { refuseDamaged, sqliteInspector } from './damage.ts';
-import { retryAndTranslate, retryWhileBusy, setupError } from './errors.ts';
+import { endIfSyncFailed, retryAndTranslate, retryWhileBusy, setupError } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { LogDisk } from './log-disk.ts';
 import { refuseMounted, warnIfUnfit } from './mounts.ts';
+import { recoverLog } from './recover-log.ts';
 import { serviceLockPath, takeServiceLock } from './service-lock.ts';
 import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
+import { createSchema, refuseOtherVersion } from './schema.ts';
 
-/** What a service works with, and what a command that writes pets works with. */
+/** What a service works with, and what a command that writes works with. */
 export type SqliteStorage = Opened['service'] & Opened['writing'];
 
+type Options = {
+  /** Absent when nothing is measured. */
+  readonly meter?: StorageMeter | undefined;
+  /**
+   * For commands that manage keys. Beside a service they work without the service lock, and leave the log to it: a
+   * checkpoint beside its commits could lose what it has acknowledged.
+   */
+  readonly mayShare?: boolean;
+};
+
 /**
- * Opens the file for a service or a command, and holds its service lock. Creates the file and its directory if they are
- * missing. A service leaves every wait for the disk to threads. A command commits in place.
+ * Opens the file for a service or a command that writes: takes the service lock, recovers the log, and only then reads.
+ * Creates the file and its directory if they are missing. Writes nothing into a file that is refused, nor beside it.
  *
- * @param log of a service; absent for a command, which reports failures as errors
- * @param meter absent when nothing is measured
+ * @param host of a command: it reports failures as errors, and need not warn
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
 export async function openSqliteStorage(
   path: string,
-  log?: StorageLog,
-  meter?: StorageMeter,
+  host: StorageHost,
+  { meter, mayShare = false }: Options = {},
 ): Promise<SqliteStorage> {
-  return openOrRelease(path, async (file, opened) => {
-    const { db, ino } = await connectForWriting(file, opened);
-    opened.use(await takeServiceLock(fileOf(db)));
-    // Once more, to be closed before the lock: the next service should find a closed file.
-    opened.use(db);
-    await prepareForWrites(db);
-    await retryWhileBusy(() => emptyLog(db));
-    await retryWhileBusy(() => createSchema(db));
-    await retryWhileBusy(() => refuseDamaged(db));
-    const guard = new FileGuard(db, log, ino, serviceLockPath(fileOf(db)));
-    // From now on no commit waits for the disk, but for the first one in the log.
-    if (log !== undefined) db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
-    const disk = log && new LogDisk(db, guard.walIno, log);
-    opened.defer(async () => disk?.close());
-    // Before the thread of the checkpoints: the last one to close the file empties its log.
-    opened.use(db);
-    const commits = new CommitQueue(db, { guard, disk, log, meter });
+  return openOrRelease(path, host, async (file, opened) => {
+    await createFile(file);
+    const { ino } = statSync(file, { bigint: true });
+    const first = await connectFirst(file, opened);
+    const lock = opened.use(await takeServiceLock(fileOf(first), mayShare));
+    if (lock !== undefined) await recoverLog(first, host);
+    // After the lock, to be closed before it: the next service should find a closed file.
+    const db = opened.use(connect(file, 'write'));
+    await retryWhileBusy(() => {
+      refuseTruncated(db);
+      makeDurable(db);
+      // Beside a service it only reads. The guard needs the WAL, which the first read in WAL mode creates.
+      if (lock === undefined) refuseOtherVersion(db);
+      else createSchema(db);
+      if (!mayShare) refuseDamaged(db);
+    });
+    lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
+    const guard = new FileGuard(db, host, ino, lock && serviceLockPath(fileOf(db)));
+    const disk = lock && new LogDisk(db, host, meter);
+    opened.defer(async () => disk?.close(guard.isInPlace));
+    const commits = new CommitQueue(db, { guard, disk, host, meter });
     opened.defer(() => commits.close());
     const cache = new ReadCache(db);
-    if (log !== undefined) warnIfUnfit(fileOf(db), log);
+    warnIfUnfit(fileOf(db), host);
     return {
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),
@@ -69,86 +83,46 @@ export async function openSqliteStorage(
 }
 
 /**
- * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
- * an operator may make keys before the first start. If a service starts meanwhile, one of both creates the schema.
- *
- * @throws {StorageSetupError} when the file cannot be used
- * @throws {StorageUnavailable} when a file is removed in the meantime
- */
-export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
-  return openOrRelease(path, async (file, opened) => {
-    const { db, ino, isEmpty } = await connectForWriting(file, opened);
-    await prepareForWrites(db);
-    if (isEmpty) await retryWhileBusy(() => createSchema(db));
-    // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
-    await retryWhileBusy(() => refuseOtherVersion(db));
-    // A checkpoint beside the commits of a service could lose what the service has acknowledged: see `LogDisk`.
-    db.exec('PRAGMA wal_autocheckpoint = 0');
-    const guard = new FileGuard(db, undefined, ino);
-    const commits = new CommitQueue(db, { guard });
-    opened.defer(() => commits.close());
-    return {
-      keys: new SqliteApiKeyRepository(db, commits.write),
-      close: () => opened.disposeAsync(),
-    };
-  });
-}
-
-/**
- * Opens a read-only connection to the file, with or without a service beside it.
- *
- * @throws {StorageSetupError} when the file is missing, cannot be used, or has another schema version
- */
-export async function openSqliteForReading(path: string): Promise<Opened['reading']> {
-  return openOrRelease(path, async (file, opened) => {
-    const db = opened.use(connect(file, 'read'));
-    await retryWhileBusy(() => refuseOtherVersion(db));
-    await retryWhileBusy(() => refuseDamaged(db));
-    return readersOf(db, opened);
-  });
-}
-
-/**
- * Opens a read-only connection to examine the file. A connection to a file in WAL mode creates a `-wal` and a `-shm` if
- * they are missing. If there is no WAL, this one ignores them: nothing is created, even in a directory that may be
- * written.
+ * Opens a read-only connection to the file, with or without a service beside it: to examine it, or to read it unless it
+ * is damaged. A connection to a file in WAL mode creates a `-wal` and a `-shm` if they are missing. If there is no WAL,
+ * an examination ignores them: nothing is created, even in a directory that may be written.
  *
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
-export async function openSqliteForChecking(path: string): Promise<Opened['checking']> {
-  return openOrRelease(path, async (file, opened) => {
-    const immutable = !existsSync(`${file}-wal`);
+export async function openSqliteForReading(
+  path: string,
+  mayBeDamaged = false,
+): Promise<Opened['reading'] & Opened['checking']> {
+  return openOrRelease(path, undefined, async (file, opened) => {
+    const immutable = mayBeDamaged && !existsSync(`${file}-wal`);
     const { mtimeNs } = statSync(file, { bigint: true });
     const db = opened.use(connect(file, immutable ? 'immutable' : 'read'));
-    await retryWhileBusy(() => refuseTruncated(db));
-    await retryWhileBusy(() => refuseOtherVersion(db));
-    const readers = readersOf(db, opened);
+    await retryWhileBusy(() => {
+      refuseTruncated(db);
+      refuseOtherVersion(db);
+      if (!mayBeDamaged) refuseDamaged(db);
+    });
+    const keys = new SqliteApiKeyRepository(db, refusedWrite);
     // The last read of a check.
     const list = async () => {
-      const found = await readers.keys.list();
+      const found = await keys.list();
       if (immutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {
         throw new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`);
       }
       return found;
     };
-    return { ...readers, keys: { list }, inspector: sqliteInspector(db) };
+    const archive = new SqlitePetArchive(db, refusedWrite);
+    return { archive, keys: { list }, inspector: sqliteInspector(db), close: () => opened.disposeAsync() };
   });
 }
 
 /** SQLite refuses every write on a read-only connection. */
 const refusedWrite: DurableWrite = async (write) => retryAndTranslate(write);
 
-function readersOf(db: DatabaseSync, opened: AsyncDisposableStack): Opened['reading'] {
-  return {
-    archive: new SqlitePetArchive(db, refusedWrite),
-    keys: new SqliteApiKeyRepository(db, refusedWrite),
-    close: () => opened.disposeAsync(),
-  };
-}
-
 /** If `open` fails, releases what it has added to `opened`, the last first, and translates the error. */
 export async function openOrRelease<T>(
   path: string,
+  host: StorageHost | undefined,
   open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
   // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
@@ -158,33 +132,24 @@ export async function openOrRelease<T>(
     refuseNameBesideDatabase(resolveLinks(file));
     return await open(file, opened);
   } catch (error) {
+    if (host !== undefined) endIfSyncFailed(error, host);
     await opened.disposeAsync();
     throw setupError(file, error);
   }
 }
 
 /**
- * Creates an empty file if there is none. Writes nothing into an existing file, nor beside it.
+ * Opens a file, and refuses one that is of no use, before anything is written into it or beside it.
  *
- * @returns the connection, and the inode that had the name of the file before it was opened
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
-async function connectForWriting(file: string, opened: AsyncDisposableStack) {
-  await createFile(file);
-  const { ino } = statSync(file, { bigint: true });
-  const db = opened.use(connect(file, 'write'));
+async function connectFirst(file: string, opened: AsyncDisposableStack): Promise<DatabaseSync> {
+  // The end of a connection that writes would checkpoint a log. Without a log, it may have to apply a rollback journal.
+  const db = opened.use(connect(file, sizeBytesOf(`${resolveLinks(file)}-wal`) > 0 ? 'read' : 'write'));
   refuseMounted(fileOf(db));
   // Before the first read: SQLite gives the files beside the database the same permissions. If they were created
   // read-only, they would still stop the service after the database itself has become writable.
   accessSync(file, constants.W_OK);
-  const isEmpty = (await retryWhileBusy(() => readVersion(db))) === 0;
-  if (!isEmpty) await retryWhileBusy(() => refuseOtherVersion(db));
-  return { db, ino, isEmpty };
-}
-
-async function prepareForWrites(db: DatabaseSync): Promise<void> {
-  await retryWhileBusy(() => refuseTruncated(db));
-  await retryWhileBusy(() => makeDurable(db));
-  // 16 MiB at most, instead of 2, for filtered pages of a large catalogue.
-  db.exec('PRAGMA cache_size = -16384');
+  await retryWhileBusy(() => refuseOtherVersion(db, true));
+  return db;
 }

@@ -65,9 +65,9 @@ export function readVersion(db: DatabaseSync): number {
 }
 
 /** @throws {StorageSetupError} when the file is empty, belongs to another application or has another schema version */
-export function refuseOtherVersion(db: DatabaseSync): void {
+export function refuseOtherVersion(db: DatabaseSync, mayBeEmpty = false): void {
   const version = readVersion(db);
-  if (version === SCHEMA_VERSION) return;
+  if (version === SCHEMA_VERSION || (mayBeEmpty && version === 0)) return;
   const file = `the SQLite file ${fileOf(db)}`;
   if (version === 0) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
   throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));

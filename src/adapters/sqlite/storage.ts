@@ -19,18 +19,14 @@ export const sqliteStorage: StorageKind<false> = {
   urlProblem: (url) =>
     PATH.test(url) ? `is a path; did you mean ${url.replace(PATH, 'sqlite:$1')}?` : undefined,
   async open<P extends Purpose>(url: string, purpose: P) {
-    const name: P['for'] = purpose.for;
-    const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : /^(?:service|writing)$/.test(name));
-    const { log, meter } = purpose.for === 'service' ? purpose : {};
-    const adapter = await import('./open.ts');
-    const ways: { readonly [Name in keyof Opened]: () => Promise<Opened[Name]> } = {
-      service: () => adapter.openSqliteStorage(path, log, meter),
-      writing: () => adapter.openSqliteStorage(path),
-      reading: () => adapter.openSqliteForReading(path),
-      checking: () => adapter.openSqliteForChecking(path),
-      keys: () => adapter.openSqliteKeys(path),
-    };
-    return ways[name]();
+    const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : 'log' in purpose);
+    const { openSqliteForReading, openSqliteStorage } = await import('./open.ts');
+    const opening =
+      'log' in purpose
+        ? openSqliteStorage(path, purpose.log, { mayShare: purpose.for === 'keys', ...purpose })
+        : openSqliteForReading(path, purpose.for === 'checking');
+    // Each has what its purposes need.
+    return opening as Promise<Opened<false>[P['for']]>;
   },
   async backUp(url, target, onProgress) {
     const { backUp } = await import('./backup.ts');

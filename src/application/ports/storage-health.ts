@@ -37,6 +37,17 @@ export interface StorageLog {
   warn(message: string): void;
 }
 
+/** The process that a storage works in. */
+export interface StorageHost extends StorageLog {
+  /**
+   * Ends the process in this call: nothing is answered, stored or closed after it. For a storage that may no longer
+   * trust its disk. The next start finds what the disk has.
+   *
+   * @param message one line, as for `warn`
+   */
+  fatal(message: string): never;
+}
+
 /** What happens to a connection of the storage, and to a call that asks for one. */
 export type ConnectionEvent =
   | 'opened'
@@ -54,4 +65,7 @@ export interface StorageMeter {
 
   /** For a storage that keeps a pool of connections. */
   connection(event: ConnectionEvent): void;
+
+  /** For a storage with a write-ahead log: its size, and when all of it was last moved into the database. */
+  log(bytes: () => number, checkpointedAt: () => Date): void;
 }

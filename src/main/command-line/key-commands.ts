@@ -190,7 +190,7 @@ async function makeKey(
 async function openKeys(session: Session, mayCreate = false) {
   const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
-  const opened = await open(storage, { for: 'keys', mayCreate });
+  const opened = await open(storage, { for: 'keys', mayCreate, log: session.host });
   const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
   root.register(NOW, { useValue: () => session.now });
   return { storage, root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };

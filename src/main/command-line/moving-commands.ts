@@ -63,7 +63,7 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const targetStorage = Promise.try(storageOf, '--to', options.to ?? '', session);
   await refuseTogether([sourceStorage, targetStorage]);
   await using source = await open(await sourceStorage, { for: 'reading' });
-  await using target = await open(await targetStorage, { for: 'writing' });
+  await using target = await open(await targetStorage, { for: 'writing', log: session.host });
   const root = compose(registerMaintenance)
     .register(SOURCE, { useValue: source })
     .register(TARGET, { useValue: target });
@@ -109,7 +109,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   await using source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
-  await using target = await open(storage, { for: 'writing' });
+  await using target = await open(storage, { for: 'writing', log: session.host });
   session.hint = 'run the same command again to continue; what is imported stays';
   const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
   root.register(TARGET, { useValue: target });

@@ -1,7 +1,7 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
 import { withoutEffect } from '../config/without-effect.ts';
 import { OutputError } from '../program/failures.ts';
-import type { Io } from '../program/process.ts';
+import { type Io, storageHost } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
 
 /** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
@@ -17,6 +17,8 @@ export class Session {
   readonly io: Io;
   /** Whether its answer is for a program: `--json`. */
   readonly json: boolean;
+  /** A command reports by its error what a service warns of. */
+  readonly host = storageHost({ warn: () => {}, fatal: (message) => this.note(message) });
   readonly #progress: ProgressReport;
 
   constructor(io: Io, json = false) {

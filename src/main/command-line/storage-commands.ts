@@ -138,7 +138,7 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   // Refuses a missing SQLite file, which opening it for writing would create.
   const existing = await storage.kind.open(storage.url, { for: 'reading' });
   await existing.close();
-  await using target = await open(storage, { for: 'writing' });
+  await using target = await open(storage, { for: 'writing', log: session.host });
   session.hint = 'ids may have been skipped; run the same command again';
   const root = compose(registerMaintenance).register(TARGET, { useValue: target });
   const upTo = await root.resolve(SkipIds).execute();

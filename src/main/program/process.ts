@@ -1,5 +1,9 @@
 import { constants } from 'node:os';
+import type { StorageHost } from '../../application/ports/storage-health.ts';
 import type { StorageKind } from '../../application/storage-kind.ts';
+
+/** EX_IOERR of sysexits.h: a sync has failed, and the storage was left as the disk has it. */
+const STORAGE_FAILED = 74;
 
 type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
@@ -16,6 +20,18 @@ export class Interrupted extends Error {
   get exitCode(): number {
     return 128 + constants.signals[this.signal];
   }
+}
+
+/** @param log takes its lines at once, or when the process exits */
+export function storageHost(log: Pick<StorageHost, 'warn'> & { fatal(message: string): void }): StorageHost {
+  return {
+    warn: (message) => log.warn(message),
+    fatal(message) {
+      log.fatal(message);
+      // Without a close. Waits for the calls that threads have in the system.
+      process.exit(STORAGE_FAILED);
+    },
+  };
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;

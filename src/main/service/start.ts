@@ -19,6 +19,7 @@ import {
 import { KEYS, NOW, registerKeys } from '../program/register-keys.ts';
 import { PETS, registerPets, TRACE } from '../program/register-pets.ts';
 import type { Config } from '../config/config.ts';
+import { storageHost } from '../program/process.ts';
 import { auditLog } from '../log/audit.ts';
 import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
@@ -76,7 +77,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   const { kind, url } = config.storage;
   const storage = await kind.open(url, {
     for: 'service',
-    log: { warn: (message) => log.warn(message) },
+    log: storageHost(log),
     autoMigrate: config.autoMigrate,
     ...(metrics !== undefined && { meter: metrics.meter }),
   });

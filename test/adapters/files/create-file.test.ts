@@ -2,16 +2,15 @@ import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createFile } from '../../../src/adapters/files/durable-files.ts';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';
+import { closedAfterTest, newFile, openKeys, openService } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 it.each([
   ['a service', async (file: string) => void (await openService(file)), ['-shm', '-wal', '.lock']],
   [
     'the command line',
-    async (file: string) => void (await closedAfterTest(openSqliteKeys(file))),
-    ['-shm', '-wal'],
+    async (file: string) => void (await closedAfterTest(openKeys(file))),
+    ['-shm', '-wal', '.lock'],
   ],
 ])('a new file is readable by its user only, like all files beside it: %s', async (_, open, beside) => {
   const directory = join(dirname(await newFile()), 'data', 'deep');

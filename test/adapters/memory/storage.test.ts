@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
-import { silentLog } from '../../support/sqlite.ts';
+import { silentHost } from '../../support/sqlite.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { aPet } from '../../support/pets.ts';
 
-const SERVICE = { for: 'service', log: silentLog, autoMigrate: false } as const;
+const SERVICE = { for: 'service', log: silentHost, autoMigrate: false } as const;
 
 it('the storage in memory is named by one URL, and outlives no process', () => {
   expect(memoryStorage.urlForm).toBe('memory:');

@@ -14,6 +14,8 @@ class RecordingMeter implements StorageMeter {
     this.inserts.push(inserts);
   }
 
+  log(): void {}
+
   connection(event: ConnectionEvent): void {
     this.#events.push(event);
   }

@@ -3,9 +3,10 @@ import { mongodbStorage } from '../../../src/adapters/mongodb/storage.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
+import { storageHost } from '../../support/storage-host.ts';
 
 const kind = mongodbStorage('petstore');
-const SERVICE = { for: 'service', autoMigrate: false, log: { warn: () => {} } } as const;
+const SERVICE = { for: 'service', autoMigrate: false, log: storageHost() } as const;
 
 it('is chosen by a connection string with a database', () => {
   expect(kind).toMatchObject({ urlForm: 'mongodb://HOST/DATABASE', persistent: true, shared: true });
@@ -52,7 +53,7 @@ it.skipIf(mongo === undefined)(
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
     // DATABASE_URL may name another one.
-    const ofCommand = kind.open(url, { for: 'writing' });
+    const ofCommand = kind.open(url, { for: 'writing', log: storageHost() });
     await expect(ofCommand).rejects.toThrow(`${refusal} URL, with the URL of that database`);
     expect(await db.listCollections().toArray()).toStrictEqual([]);
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
@@ -61,11 +62,11 @@ it.skipIf(mongo === undefined)(
     await pets.insert(aPet());
     await close();
     for (const purpose of ['reading', 'checking', 'writing'] as const) {
-      const opened = await kind.open(url, { for: purpose });
+      const opened = await kind.open(url, { for: purpose, log: storageHost() });
       expect(await opened.archive.count(1n)).toBe(1);
       await opened.close();
     }
-    const opened = await kind.open(url, { for: 'keys', mayCreate: false });
+    const opened = await kind.open(url, { for: 'keys', mayCreate: false, log: storageHost() });
     expect(await opened.keys.list()).toStrictEqual([]);
     await opened.close();
   },

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { backUp, restore } from '../../../src/adapters/sqlite/backup.ts';
-import { openSqliteForReading, openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import type { Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -13,6 +13,7 @@ import {
   damage,
   fileWith,
   newFile,
+  openKeys,
   openService,
   otherConnection,
   writeLock,
@@ -161,12 +162,12 @@ it('a restore is refused when a command creates the database meanwhile, and keep
   const { file, copy } = await large();
   await backUp(file, copy, quietly);
   const target = await newFile();
-  let creating: ReturnType<typeof openSqliteKeys> | undefined;
+  let creating: ReturnType<typeof openKeys> | undefined;
   const restoring = restore(target, copy, () => {
     // No service can start meanwhile.
     expect(() => writeLock(`${target}.lock`)).toThrow('locked');
     // It creates the file at once, and writes the key later.
-    creating ??= openSqliteKeys(target);
+    creating ??= openKeys(target);
   });
   await expectRefused(restoring, `${target} exists, and restore replaces nothing; `);
   const { keys, close } = await creating!;

@@ -19,10 +19,15 @@ import {
   writeLock,
 } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
+import { storageHost } from '../../support/storage-host.ts';
 
 it('the inserts of two turns share a commit, and the meter learns of it before any of them resolves', async () => {
   const reports: number[] = [];
-  const meter = { insertsCommitted: (inserts: number) => void reports.push(inserts), connection() {} };
+  const meter = {
+    insertsCommitted: (inserts: number) => void reports.push(inserts),
+    connection() {},
+    log() {},
+  };
   const { file, pets, queue } = await opened({ meter });
   const before = await commits(file);
   const insert = async () => {
@@ -194,24 +199,6 @@ it('a close waits for every flush, and says after a second that it may take a SI
   expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
 });
 
-it('a close waits for the recovery from a flush that fails meanwhile', async () => {
-  const { disk, pets, queue } = await openedOnHeldDisk();
-  const recovery = Promise.withResolvers<void>();
-  disk.recover = () => recovery.promise;
-  const refused = pets.insert(rex).catch(String);
-  await turns();
-  let isClosed = false;
-  const closing = queue.close().finally(() => (isClosed = true));
-
-  disk.flushes[0]?.reject(new Error('EIO'));
-  expect(await refused).toContain('EIO');
-  await turns();
-  expect(isClosed).toBe(false);
-
-  recovery.resolve();
-  await closing;
-});
-
 describe('a pet that is committed and not on the disk', () => {
   it('is not acknowledged, and nobody sees it, until a flush that began after its commit has ended', async () => {
     const { disk, file, pets } = await openedOnHeldDisk();
@@ -291,96 +278,6 @@ describe('a pet that is committed and not on the disk', () => {
   });
 });
 
-describe('a flush that fails', () => {
-  it('fails its batch and what waits, and nothing is committed or acknowledged before a checkpoint', async () => {
-    const { disk, db, pets, queue, warnings } = await openedOnHeldDisk();
-    const recovery = Promise.withResolvers<void>();
-    const recover = vi.spyOn(disk, 'recover').mockReturnValue(recovery.promise);
-    const refused: Promise<unknown>[] = [];
-    for (const key of ['a', 'b', 'c']) {
-      refused.push(pets.insertOnce(rex, idempotencyFor(key)).catch((error: unknown) => error));
-      await turns();
-    }
-
-    disk.flushes[0]?.reject(new Error('EIO: i/o error, fdatasync'));
-    await turns();
-    // It closes the descriptor of the other flush.
-    expect(recover).not.toHaveBeenCalled();
-    // It may have ended well only because the first was told.
-    disk.flushes[1]?.resolve();
-    for (const error of await Promise.all(refused)) expect(error).toBeInstanceOf(Error);
-    const later = pets.insertOnce(rex, idempotencyFor('b'));
-    const key = queue.write(() => db.prepare('SELECT 1').get());
-    await turns();
-    expect([count(db), await pets.list({ limit: 9 })]).toStrictEqual([2n, []]);
-    expect(disk.flushes.length).toBe(2);
-
-    recovery.resolve();
-    await turns();
-    for (const flush of disk.flushes) flush.resolve();
-    expect(await later).toStrictEqual({ pet: { id: 2n, ...rex }, replayed: true });
-    await turns();
-    for (const flush of disk.flushes) flush.resolve();
-    await key;
-    expect(await pets.list({ limit: 9 })).toHaveLength(2);
-    expect(warnings).toStrictEqual([
-      'a flush has failed: writes are refused until a checkpoint succeeds: Error: EIO: i/o error, fdatasync',
-      'a checkpoint has succeeded: writes resume',
-    ]);
-  });
-
-  it('is followed by a checkpoint each second until one succeeds, though nobody asks', async () => {
-    const clock = fakeClock('setTimeout', 'clearTimeout');
-    const { disk, pets } = await openedOnHeldDisk();
-    let attempts = 0;
-    disk.recover = async () => {
-      if (++attempts < 3) throw new StorageUnavailable('the log cannot be checkpointed');
-    };
-    const refused = pets.insert(rex).catch(String);
-    await turns();
-    disk.flushes[0]?.reject(new Error('EIO'));
-    expect(await refused).toContain('EIO');
-
-    await turns();
-    const meanwhile = pets.insert(rex).catch(String);
-    for (const due of [1, 1, 2, 2, 3]) {
-      await turns();
-      expect(attempts).toBe(due);
-      clock.advance(500);
-    }
-
-    await turns();
-    expect([attempts, disk.flushes.length]).toStrictEqual([3, 1]);
-    expect(await meanwhile).toContain('cannot be checkpointed');
-    expect(await pets.list({ limit: 9 })).toHaveLength(1);
-  });
-
-  it('hides pets, is logged and is recovered from a second time like the first', async () => {
-    const { disk, pets, warnings } = await openedOnHeldDisk();
-    for (const round of [1, 2]) {
-      const recovery = Promise.withResolvers<void>();
-      disk.recover = () => recovery.promise;
-      const refused = pets.insert(rex).catch(String);
-      await turns();
-      expect(await pets.list({ limit: 9 })).toHaveLength(2 * round - 2);
-      disk.flushes.at(-1)?.reject(new Error('EIO'));
-      expect(await refused).toContain('EIO');
-      recovery.resolve();
-      await turns();
-
-      const next = pets.insert(rex);
-      await turns();
-      disk.flushes.at(-1)?.resolve();
-      expect(await next).toMatchObject({ id: BigInt(2 * round) });
-      expect(await pets.list({ limit: 9 })).toHaveLength(2 * round);
-      expect(warnings.splice(0)).toStrictEqual([
-        'a flush has failed: writes are refused until a checkpoint succeeds: Error: EIO',
-        'a checkpoint has succeeded: writes resume',
-      ]);
-    }
-  });
-});
-
 it('a flush that hangs fails writes after 10 s: one may be stored only if it was committed', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, db, pets } = await openedOnHeldDisk();
@@ -408,7 +305,6 @@ it('a flush that hangs fails writes after 10 s: one may be stored only if it was
 /** A disk whose flushes the test ends. */
 class HeldDisk {
   readonly flushes: PromiseWithResolvers<void>[] = [];
-  recover = async () => {};
 
   flush = async () => {
     const flush = Promise.withResolvers<void>();
@@ -433,8 +329,8 @@ async function opened(options: Parameters<typeof commitsTo>[1] = {}) {
 async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
   const disk = new HeldDisk();
   const warnings: string[] = [];
-  const log = { warn: (line: string) => void warnings.push(line) };
-  return { disk, warnings, ...(await opened({ disk, log, ...options })) };
+  const host = storageHost((line) => void warnings.push(line));
+  return { disk, warnings, ...(await opened({ disk, host, ...options })) };
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

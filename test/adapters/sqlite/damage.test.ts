@@ -6,7 +6,7 @@ import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/s
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { damage, fileWith, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { damage, fileWith, newFile, openService, otherConnection, silentHost } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
 
@@ -43,8 +43,8 @@ it.each([
 ])('a damaged file is refused by a service and by an export when %s', async (_, sql, problem) => {
   const file = await fileWith(PETS);
   changeSchema(file, sql);
-  for (const open of [openSqliteStorage, openSqliteForReading]) {
-    await expect(open(file)).rejects.toStrictEqual(
+  for (const opening of [openSqliteStorage(file, silentHost), openSqliteForReading(file)]) {
+    await expect(opening).rejects.toStrictEqual(
       new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`),
     );
   }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { damage, newFile, openService, silentLog } from '../../support/sqlite.ts';
+import { damage, newFile, openService, silentHost } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -42,7 +42,7 @@ damagedPetsContract(
 
 async function open() {
   const file = await newFile();
-  const { pets, archive, close } = await openSqliteStorage(file, silentLog);
+  const { pets, archive, close } = await openSqliteStorage(file, silentHost);
   return {
     pets,
     archive,

@@ -1,17 +1,20 @@
 import { expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
-import { newFile, openService, otherConnection, silentLog, writer } from '../../support/sqlite.ts';
+import { newFile, openService, otherConnection, silentHost, writer } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
 it('a restart never reuses an id, not even that of a deleted pet', async () => {
   const file = await newFile();
-  const first = await openSqliteStorage(file, silentLog);
+  const first = await openSqliteStorage(file, silentHost);
   const ids = [await first.pets.insert(rex), await first.pets.insert(rex)].map(({ id }) => id);
   await first.close();
-  otherConnection(file).exec('DELETE FROM pets');
+  {
+    using other = otherConnection(file);
+    other.exec('DELETE FROM pets');
+  }
 
   const { pets } = await openService(file);
   const { id } = await pets.insert(rex);
@@ -51,7 +54,7 @@ it.each([1, 32])('a kill -9 under load loses no acknowledged pet: %i callers', a
   expect(await reader.archive.read(last - 1n, 1)).toMatchObject([{ id: last }]);
   await reader.close();
 
-  const { pets, close } = await openSqliteStorage(file, silentLog);
+  const { pets, close } = await openSqliteStorage(file, silentHost);
   // A client that has missed the answer retries.
   const retries = acknowledged.map(async ({ id, name }) => {
     const pet = await pets.findById(id);

@@ -1,7 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import {
-  busyError,
   retryWhileBusy,
   runAndTranslate,
   setupError,
@@ -55,7 +54,7 @@ it('work on a file that stays locked is repeated for 5 seconds', async () => {
   let attempts = 0;
   const work = () => {
     clock.advance(2_000);
-    if (++attempts < 9) throw busyError();
+    if (++attempts < 9) throw Object.assign(new Error('locked'), { errcode: 5 });
   };
   await expect(retryWhileBusy(work)).rejects.toMatchObject({ errcode: 5 });
   expect(attempts).toBe(3);

@@ -59,6 +59,11 @@ it.runIf(isAllowed)(
     ];
     expect(program.stderr).toBe('');
     // A service, a command that writes pets and one that creates a key.
-    expect(program.stdout.split('\n')).toStrictEqual([refusal, ...warnings, refusal, refusal, '']);
+    expect(program.stdout.split('\n')).toStrictEqual([
+      ...[refusal, ...warnings],
+      ...[refusal, ...warnings],
+      ...[refusal, ...warnings],
+      '',
+    ]);
   },
 );

@@ -1,7 +1,7 @@
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteForChecking, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
@@ -10,8 +10,9 @@ import {
   closedAfterTest,
   crashImage,
   newFile,
+  openForChecking,
   openService,
-  silentLog,
+  silentHost,
 } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
@@ -19,7 +20,7 @@ const PETS = archivedPets(300);
 /** A closed file with pets and a key. */
 async function closedFile(): Promise<string> {
   const file = await newFile();
-  const { archive, keys, close } = await openSqliteStorage(file, silentLog);
+  const { archive, keys, close } = await openSqliteStorage(file, silentHost);
   await archive.write(PETS);
   await keys.insert(aKey(1));
   await close();
@@ -31,7 +32,7 @@ describe('a check of a SQLite file', () => {
     const file = await closedFile();
     const before = await readdir(dirname(file));
 
-    const { archive, keys, close } = await closedAfterTest(openSqliteForChecking(file));
+    const { archive, keys, close } = await closedAfterTest(openForChecking(file));
 
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
     expect(await keys.list()).toStrictEqual([aKey(1)]);
@@ -46,7 +47,7 @@ describe('a check of a SQLite file', () => {
     await (await openService(original)).archive.write(PETS);
     const file = await crashImage(original);
     const before = [await readFile(file), await readFile(`${file}-wal`)];
-    const { archive, close } = await closedAfterTest(openSqliteForChecking(file));
+    const { archive, close } = await closedAfterTest(openForChecking(file));
 
     expect(await archive.count(1000n)).toBe(300);
     await close();
@@ -57,7 +58,7 @@ describe('a check of a SQLite file', () => {
     const file = await closedFile();
     const service = await openService(file);
     checkpoint(file);
-    const { keys } = await closedAfterTest(openSqliteForChecking(file));
+    const { keys } = await closedAfterTest(openForChecking(file));
 
     await service.keys.insert(aKey(2));
 
@@ -66,7 +67,7 @@ describe('a check of a SQLite file', () => {
 
   it('fails when another program has changed a closed file in the meantime', async () => {
     const file = await closedFile();
-    const { keys } = await closedAfterTest(openSqliteForChecking(file));
+    const { keys } = await closedAfterTest(openForChecking(file));
 
     await utimes(file, 1, 1);
 

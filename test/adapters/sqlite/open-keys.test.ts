@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
@@ -12,6 +11,7 @@ import {
   count,
   keyWriter,
   newFile,
+  openKeys,
   openService,
   otherConnection,
   writer,
@@ -20,12 +20,15 @@ import { rex } from '../../support/pets.ts';
 
 const now = new Date(1_800_000_000_000);
 
-it('keys before the first start are visible to a service that starts while they are open', async () => {
+it('keys before the first start are visible to a service, whose start waits for their end', async () => {
   const file = join(dirname(await newFile()), 'data', 'petstore.db');
-  const { keys } = await closedAfterTest(openSqliteKeys(file));
-  await keys.insert(aKey(1));
+  const { keys: first, close } = await openKeys(file);
+  await first.insert(aKey(1));
 
-  const service = await openService(file);
+  const starting = openService(file);
+  await close();
+  const service = await starting;
+  const { keys } = await closedAfterTest(openKeys(file));
 
   expect(await service.keys.list()).toStrictEqual([aKey(1)]);
   expect(await service.pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
@@ -33,14 +36,14 @@ it('keys before the first start are visible to a service that starts while they 
   expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
 });
 
-it('keys before the first start leave nothing but the file, after a close that waits for what is being stored', async () => {
+it('keys before the first start leave the file and its empty lock, after a close that waits for what is being stored', async () => {
   const file = await newFile();
-  const { keys, close } = await openSqliteKeys(file);
+  const { keys, close } = await openKeys(file);
   const inserting = keys.insert(aKey(1));
   await close();
 
   await inserting;
-  expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db']);
+  expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
 });
 
 it('keys beside a service can be made and revoked while the service stores pets', async () => {
@@ -48,7 +51,7 @@ it('keys beside a service can be made and revoked while the service stores pets'
   const service = writer(file, 8);
   await service.printed(/^20 /m);
 
-  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  const { keys } = await closedAfterTest(openKeys(file));
   for (let n = 1; n <= 5; n++) {
     await keys.insert(aKey(n));
     await keys.revoke(aKey(n).id, now);
@@ -68,7 +71,7 @@ it('keys beside a service can be made and revoked while the service stores pets'
 it('keys beside a service leave every checkpoint to the service, which makes none beside a commit', async () => {
   const file = await newFile();
   await openService(file);
-  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  const { keys } = await closedAfterTest(openKeys(file));
   const other = otherConnection(file);
   other.exec(
     'PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB); INSERT INTO t VALUES (zeroblob(8388608))',
@@ -86,7 +89,7 @@ it('keys beside a service survive a kill -9', async () => {
   await program.printed(/^21 revoked$/m);
   await program.kill();
 
-  const { keys } = await closedAfterTest(openSqliteKeys(file));
+  const { keys } = await closedAfterTest(openKeys(file));
   const list = await keys.list();
   const expected = Array.from({ length: 21 }, (_, index) => {
     const n = index + 1;
@@ -101,37 +104,27 @@ it('keys beside a service survive a kill -9', async () => {
 async function started() {
   const file = await newFile();
   const db = otherConnection(file);
-  const lock = await takeServiceLock(file);
+  const lock = (await takeServiceLock(file))!;
   onTestFinished(() => lock[Symbol.dispose]());
   makeDurable(db);
   return { file, db, lock };
 }
 
-it('keys beside a service that is starting find the schema, whoever creates it', async () => {
+it('keys beside a service that is starting wait until it has recovered the file', async () => {
   const { file, db, lock } = await started();
-  const { keys } = await closedAfterTest(openSqliteKeys(file));
-  await keys.insert(aKey(1));
+  let isOpen = false;
+  const opening = closedAfterTest(openKeys(file)).finally(() => (isOpen = true));
   createSchema(db);
+  for (let n = 0; n < 100; n++) await new Promise(setImmediate);
+  expect(isOpen).toBe(false);
 
-  const other = await closedAfterTest(openSqliteKeys(file));
-  expect(await other.keys.list()).toStrictEqual([aKey(1)]);
-  expect(lock.isOpen).toBe(true);
-});
-
-it('keys beside a service that is starting wait while it creates the schema', async () => {
-  const { file, db } = await started();
-  db.exec('BEGIN IMMEDIATE');
-
-  const opening = closedAfterTest(openSqliteKeys(file));
-  for (let n = 0; n < 10; n++) await new Promise(setImmediate);
-  db.exec('ROLLBACK');
-  createSchema(db);
+  lock.exec('ROLLBACK; BEGIN IMMEDIATE');
 
   expect(await (await opening).keys.list()).toStrictEqual([]);
 });
 
 it('an invalid date is refused, because a key without an expiry is valid forever', async () => {
-  const { keys } = await closedAfterTest(openSqliteKeys(await newFile()));
+  const { keys } = await closedAfterTest(openKeys(await newFile()));
   const invalid = new Date(Number.NaN);
   await keys.insert(aKey(1, { expiresAt: now }));
 

@@ -13,12 +13,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
-import {
-  openSqliteForChecking,
-  openSqliteForReading,
-  openSqliteKeys,
-  openSqliteStorage,
-} from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { callAll } from '../../contracts/storage-kind.ts';
@@ -30,9 +25,11 @@ import {
   fileOfVersion,
   fileWith,
   newFile,
+  openForChecking,
+  openKeys,
   openService,
   otherConnection,
-  silentLog,
+  silentHost,
   writeLock,
   writer,
 } from '../../support/sqlite.ts';
@@ -40,11 +37,11 @@ import { rex } from '../../support/pets.ts';
 
 const PETS = archivedPets(100);
 const NEWER = SCHEMA_VERSION + 1;
-const openStorage: Way = async (file) => openSqliteStorage(file, silentLog);
-const WRITING: readonly Way[] = [openStorage, openSqliteKeys];
+const openStorage: Way = async (file) => openSqliteStorage(file, silentHost);
+const WRITING: readonly Way[] = [openStorage, openKeys];
 const READING: readonly Way[] = [
   openSqliteForReading,
-  openSqliteForChecking,
+  openForChecking,
   async (file) => backUp(file, `${file}-copy`, () => {}).then(() => ({ close: async () => {} })),
 ];
 /** Every way to open a file. */
@@ -251,7 +248,7 @@ it('reading creates no file, and is refused for an empty one', async () => {
 
 it('after close every method rejects with StorageUnavailable, and the earlier inserts are stored', async () => {
   const file = await newFile();
-  const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentLog);
+  const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentHost);
   const inserting = [pets.insert(rex), pets.insert(rex)];
   await close();
 

@@ -4,12 +4,13 @@
  */
 import { mkdirSync } from 'node:fs';
 import { sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
+import { storageHost } from '../../support/storage-host.ts';
 
-const log = { warn: (message: string) => console.log(message) };
+const log = storageHost(console.log);
 const PURPOSES = [
   { for: 'service', autoMigrate: false, log },
-  { for: 'writing' },
-  { for: 'keys', mayCreate: true },
+  { for: 'writing', log },
+  { for: 'keys', mayCreate: true, log },
 ] as const;
 
 for (const purpose of PURPOSES) {

@@ -10,11 +10,11 @@ import { testDirectory } from '../../support/test-directory.ts';
 
 it('a service waits for a command that holds the lock for a moment', async () => {
   const file = await newFile();
-  const ofCommand = await takeServiceLock(file);
+  const ofCommand = (await takeServiceLock(file))!;
 
   const taking = takeServiceLock(file);
   ofCommand.close();
-  const lock = await taking;
+  const lock = (await taking)!;
 
   expect(lock.isTransaction).toBe(true);
   lock.close();

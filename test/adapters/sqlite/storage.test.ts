@@ -6,20 +6,26 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { run } from '../../support/process.ts';
-import { silentLog } from '../../support/sqlite.ts';
+import { silentHost } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 type Way = readonly [string, (url: string) => Promise<{ close(): Promise<void> }>];
 
 const CREATING: readonly Way[] = [
-  ['a service', (url) => sqliteStorage.open(url, { for: 'service', log: silentLog, autoMigrate: false })],
-  ['a command that writes pets', (url) => sqliteStorage.open(url, { for: 'writing' })],
-  ['a command that creates a key', (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: true })],
+  ['a service', (url) => sqliteStorage.open(url, { for: 'service', log: silentHost, autoMigrate: false })],
+  ['a command that writes pets', (url) => sqliteStorage.open(url, { for: 'writing', log: silentHost })],
+  [
+    'a command that creates a key',
+    (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: true, log: silentHost }),
+  ],
 ];
 const READING: readonly Way[] = [
   ['a command that reads pets', (url) => sqliteStorage.open(url, { for: 'reading' })],
   ['a check', (url) => sqliteStorage.open(url, { for: 'checking' })],
-  ['a command that lists keys', (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: false })],
+  [
+    'a command that lists keys',
+    (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: false, log: silentHost }),
+  ],
   [
     'a backup',
     async (url) => {
@@ -33,7 +39,7 @@ const EVERY = [...CREATING, ...READING];
 
 /** Creates an empty database. */
 async function create(path: string): Promise<void> {
-  await (await sqliteStorage.open(`sqlite:${path}`, { for: 'writing' })).close();
+  await (await sqliteStorage.open(`sqlite:${path}`, { for: 'writing', log: silentHost })).close();
 }
 
 async function expectRefused(opening: Promise<unknown>, message: string): Promise<void> {

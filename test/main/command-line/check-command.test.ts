@@ -13,6 +13,7 @@ import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { damage, newFile } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
+import { storageHost } from '../../support/storage-host.ts';
 
 /** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */
 async function findings(DATABASE_URL: string): Promise<readonly string[]> {
@@ -34,7 +35,7 @@ async function fill({ pets, keys, close }: Pick<ServiceStorage, 'pets' | 'keys' 
 
 async function filledFile(): Promise<string> {
   const file = await newFile();
-  await fill(await openSqliteStorage(file));
+  await fill(await openSqliteStorage(file, storageHost()));
   return file;
 }
 
@@ -77,7 +78,7 @@ describe('petstore check', () => {
 
   it('shows 100 findings at most', async () => {
     const file = await newFile();
-    const { archive, close } = await openSqliteStorage(file);
+    const { archive, close } = await openSqliteStorage(file, storageHost());
     await archive.write(Array.from({ length: 150 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) })));
     await close();
     damage(file, "UPDATE pets SET name = 'x'");

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith, stopAt } from '../../support/archives.ts';
@@ -12,6 +11,7 @@ import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
+import { openKeys } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 const FEW = PETS.slice(0, 3);
@@ -50,7 +50,7 @@ it('a copy copies no pet when the target has another key under an id of the sour
 });
 
 async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<void> {
-  const { keys, close } = await openSqliteKeys(path);
+  const { keys, close } = await openKeys(path);
   await keys.insert(key);
   await close();
 }

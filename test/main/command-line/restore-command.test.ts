@@ -6,11 +6,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  openSqliteForReading,
-  openSqliteKeys,
-  openSqliteStorage,
-} from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn } from '../../support/archives.ts';
@@ -18,8 +14,9 @@ import { asNobody } from '../../support/as-nobody.ts';
 import { Command, FAILED, fails, refused, succeeds } from '../../support/command.ts';
 import { DONE, ROOT, run, SERVICE } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
-import { newFile, openService, silentLog } from '../../support/sqlite.ts';
+import { newFile, openKeys, openService } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
+import { storageHost } from '../../support/storage-host.ts';
 
 const OLD = archivedPets(5);
 const NEW = archivedPets(7);
@@ -38,7 +35,7 @@ beforeAll(async () => {
     [old, OLD],
     [other, NEW],
   ] as const) {
-    const { archive, close } = await openSqliteStorage(path, silentLog);
+    const { archive, close } = await openSqliteStorage(path, storageHost());
     await archive.write(pets);
     for (const suffix of ['', '-wal']) await copyFile(path + suffix, `${path}-crashed${suffix}`);
     await close();
@@ -133,7 +130,7 @@ describe('a restore', () => {
     const problem =
       `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
       'move both away, and restore a backup';
-    for (const open of [openSqliteStorage, openSqliteForReading, openSqliteKeys]) {
+    for (const open of [openService, openSqliteForReading, openKeys]) {
       await expect(open(file)).rejects.toThrow(problem);
     }
     await refused(['backup', join(dirname(file), 'another.db')], problem, { env: { DATABASE_URL } });

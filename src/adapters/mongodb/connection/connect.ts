@@ -9,8 +9,7 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import type { ServiceOptions } from '../../../application/storage-kind.ts';
-import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
+import type { ConnectionEvent, StorageLog, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { readCertificates } from './certificates.ts';
 import { createClient } from './create-client.ts';
 import { described } from './mongo-errors.ts';
@@ -33,7 +32,7 @@ const EVENTS = {
 } as const satisfies Partial<Record<keyof ConnectionPoolEvents, ConnectionEvent>>;
 
 /** Who learns what happens. `meter` learns of every connection in the pool. */
-export type Reports = Partial<Pick<ServiceOptions, 'log' | 'meter'>>;
+export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
 
 /**
  * Connects to a primary.

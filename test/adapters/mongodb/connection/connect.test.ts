@@ -298,6 +298,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     let refused = 0;
     const meter = {
       insertsCommitted: () => {},
+      log: () => {},
       connection(event: ConnectionEvent) {
         if (event === 'requested' && refused < attempts) proxy.stall();
         if (event !== 'refused') return;
