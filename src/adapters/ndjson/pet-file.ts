@@ -17,6 +17,9 @@ import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
+/** A bit for each beginning of an idempotency key, seven hexadecimal digits: constant memory for any number of pets. */
+const FILTER_BYTES = 2 ** 25;
+
 /** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
 class PetFileError extends Error {
   readonly kind = 'pet-file';
@@ -97,11 +100,17 @@ export class PetFile implements PetSource, AsyncDisposable {
   async #check(onProgress: OnProgress): Promise<Survey> {
     let count = 0;
     let lastId = 0n;
+    const filter = new Uint8Array(FILTER_BYTES);
+    const suspects = new Set<string>();
     for await (const pets of this.#pets()) {
       count += pets.length;
+      for (const { idempotency } of pets) {
+        if (idempotency !== undefined && isMarked(filter, idempotency.key)) suspects.add(idempotency.key);
+      }
       lastId = pets.at(-1)?.id ?? lastId;
       onProgress({ doing: 'checking', done: count, total: undefined });
     }
+    if (suspects.size > 0) for await (const _ of this.#pets(suspects));
     return { count, greatestId: lastId, lastId };
   }
 
@@ -121,8 +130,13 @@ export class PetFile implements PetSource, AsyncDisposable {
     await this.#file.close();
   }
 
-  /** Checks every line each time, because the file may have changed since the last time. */
-  async *#pets(): AsyncGenerator<readonly ArchivedPet[]> {
+  /**
+   * Checks every line each time, because the file may have changed since the last time.
+   *
+   * @param suspects idempotency keys of which none may be there twice
+   */
+  async *#pets(suspects?: ReadonlySet<string>): AsyncGenerator<readonly ArchivedPet[]> {
+    const found = new Set<string>();
     let line = 0;
     let lastId = 0n;
     const refusal = (problem: string) => new PetFileError(`${this.#path}:${line}:`, problem);
@@ -142,6 +156,9 @@ export class PetFile implements PetSource, AsyncDisposable {
         if (typeof pet === 'string') throw refusal(pet);
         const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
         if (problem !== undefined) throw refusal(problem);
+        const { key = '' } = pet.idempotency ?? {};
+        if (found.has(key)) throw refusal('the idempotency key is also that of an earlier pet');
+        if (suspects?.has(key) === true) found.add(key);
         lastId = pet.id;
         pets.push(pet);
       }
@@ -157,6 +174,15 @@ export class PetFile implements PetSource, AsyncDisposable {
     const refusal = (problem: string) => new PetFileError(this.#path, problem);
     return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
   }
+}
+
+/** Marks the key, a SHA-256. @returns whether it, or rarely another one, was marked before */
+function isMarked(filter: Uint8Array, key: string): boolean {
+  const bit = Number.parseInt(key.slice(0, 7), 16);
+  const [byte, mask] = [bit >> 3, 1 << (bit & 7)];
+  const before = filter[byte]!;
+  filter[byte] = before | mask;
+  return (before & mask) !== 0;
 }
 
 function misplaced(id: bigint, last: bigint): string {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { versionAdvice } from '../../application/storage-kind.ts';
-import { fileOf, transaction } from './connection.ts';
+import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
@@ -68,8 +68,13 @@ export function readVersion(db: DatabaseSync): number {
 export function refuseOtherVersion(db: DatabaseSync, mayBeEmpty = false): void {
   const version = readVersion(db);
   if (version === SCHEMA_VERSION || (mayBeEmpty && version === 0)) return;
-  const file = `the SQLite file ${fileOf(db)}`;
-  if (version === 0) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
+  const path = fileOf(db);
+  const file = `the SQLite file ${path}`;
+  if (version === 0) {
+    const problem = `has no tables; put back its write-ahead log ${path}-wal if it was removed, or restore a backup`;
+    // A file of one byte is empty for SQLite.
+    throw new StorageSetupError(`${file} ${sizeBytesOf(path) > 1 ? problem : 'is empty; there is nothing to read'}`);
+  }
   throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));
 }
 

@@ -50,7 +50,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
 }
 
 /**
- * Starts a service, and stops it at an interruption or a bug. Then nothing keeps the process alive.
+ * Starts a service, and stops it at an interruption or a bug. Then the process ends.
  *
  * @param signal aborted with an {@link Interrupted}
  * @returns the service, when it listens
@@ -84,8 +84,8 @@ async function runUntilStopped(
   };
   const onStopped = (cutOff: number) => {
     log.info({ cutOff }, 'stopped');
-    // An export to a receiver of traces that hangs would keep the process alive.
-    if (config.tracing !== undefined) process.exit();
+    // A server of the storage, or a receiver of traces, that does not answer would keep the process alive.
+    process.exit();
   };
   const crash = (err: unknown) => {
     log.fatal({ err }, 'stopping because of a bug');

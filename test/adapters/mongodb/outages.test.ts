@@ -41,6 +41,18 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
   });
 
+  // A drain closes the storage within 3 s.
+  it('a close ends within two seconds while the server is frozen', async () => {
+    const { proxy, url } = await proxied();
+    const { probe, close } = await openService(url);
+    await probe.check();
+    proxy.stall();
+    const begunMs = performance.now();
+    await close();
+    expect(performance.now() - begunMs).toBeLessThan(2_000);
+    proxy.resume();
+  });
+
   it('every call waits for a server that recovers in time', async () => {
     const { ports, client, proxy } = await proxied();
     proxy.stall();

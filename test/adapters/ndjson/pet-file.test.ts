@@ -228,6 +228,28 @@ it.each<readonly [string, string | Uint8Array]>([
   await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
 });
 
+it('a survey rejects an idempotency key that two pets have, however far apart, and accepts keys that begin alike', async () => {
+  const key = (end: string) => `abcdef0${end.padStart(57, '0')}`;
+  const fingerprint = '0'.repeat(64);
+  const lines = Array.from({ length: 3_000 }, (_, n) =>
+    JSON.stringify({ id: n + 1, name: 'Rex', categoryId: 7, idempotency: { key: key(`${n}`), fingerprint } }),
+  );
+  const alike = await file(lines.join('\n'));
+  expect(await alike.pets.survey(ignore)).toMatchObject({ count: 3_000 });
+
+  const again = JSON.stringify({
+    id: 3_001,
+    name: 'Tom',
+    categoryId: 7,
+    idempotency: { key: key('0'), fingerprint },
+  });
+  const twice = await file([...lines, again].join('\n'));
+  await expect(twice.pets.survey(ignore)).rejects.toMatchObject({
+    kind: 'pet-file',
+    message: `${twice.path}:3001: the idempotency key is also that of an earlier pet`,
+  });
+});
+
 const ARRAY = 'is a JSON array; write one pet per line, such as with: jq -c .[] (jq 1.7 or later)';
 const SEVERAL = 'is not JSON; write each pet on one line, such as with: jq -c . (jq 1.7 or later)';
 it.each([

@@ -1,5 +1,6 @@
 import {
   chmod,
+  copyFile,
   link as hardLink,
   readdir,
   readFile,
@@ -243,6 +244,20 @@ it('reading creates no file, and is refused for an empty one', async () => {
   await writeFile(file, '');
   for (const open of READING) {
     expect(await refusal(file, open)).toBe(`the SQLite file ${file} is empty; there is nothing to read`);
+  }
+});
+
+it('a file whose log was removed is not called empty by a check, an export or a backup', async () => {
+  const original = await newFile();
+  const { pets } = await openService(original);
+  await pets.insert(rex);
+  const file = await newFile();
+  await copyFile(original, file);
+
+  for (const open of READING) {
+    expect(await refusal(file, open)).toBe(
+      `the SQLite file ${file} has no tables; put back its write-ahead log ${file}-wal if it was removed, or restore a backup`,
+    );
   }
 });
 
