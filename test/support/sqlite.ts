@@ -38,9 +38,9 @@ export async function newFile(): Promise<string> {
 }
 
 /** Waits for a storage to open, and closes it after the test. */
-export async function closedAfterTest<Opened extends { close?(): Promise<void> }>(
-  opening: Promise<Opened>,
-): Promise<Opened> {
+export async function closedAfterTest<T extends { close?(): Promise<void> }>(
+  opening: Promise<T>,
+): Promise<T> {
   const opened = await opening;
   onTestFinished(() => opened.close?.());
   return opened;

@@ -70,12 +70,12 @@ export function refuseOtherVersion(db: DatabaseSync, mayBeEmpty = false): void {
   if (version === SCHEMA_VERSION || (mayBeEmpty && version === 0)) return;
   const path = fileOf(db);
   const file = `the SQLite file ${path}`;
-  if (version === 0) {
-    const problem = `has no tables; put back its write-ahead log ${path}-wal if it was removed, or restore a backup`;
-    // A file of one byte is empty for SQLite.
-    throw new StorageSetupError(`${file} ${sizeBytesOf(path) > 1 ? problem : 'is empty; there is nothing to read'}`);
-  }
-  throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));
+  if (version !== 0) throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));
+  // A file of one byte is empty for SQLite.
+  if (sizeBytesOf(path) <= 1) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
+  throw new StorageSetupError(
+    `${file} has no tables; put back its write-ahead log ${path}-wal if it was removed, or restore a backup`,
+  );
 }
 
 /**

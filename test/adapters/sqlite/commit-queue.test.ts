@@ -278,6 +278,26 @@ describe('a pet that is committed and not on the disk', () => {
   });
 });
 
+it('a sync that fails in a commit ends the process before anything is answered', async () => {
+  const answers: unknown[] = [];
+  const ends: unknown[] = [];
+  const fatal = (message: string) => void ends.push(message, answers.length) as never;
+  const { queue } = await openedOnHeldDisk({ host: { warn() {}, fatal } });
+  // The first commit of a log that begins again syncs its header.
+  const write = queue.write(() => {
+    throw Object.assign(new Error('disk I/O error'), { errcode: 1034 });
+  });
+
+  answers.push(await write.catch(String));
+
+  expect(ends).toStrictEqual([
+    expect.stringMatching(
+      /^a sync has failed: disk I\/O error \(\/.*\.db\); this process ends without closing the file; /,
+    ),
+    0,
+  ]);
+});
+
 it('a flush that hangs fails writes after 10 s: one may be stored only if it was committed', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, db, pets } = await openedOnHeldDisk();

@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Worker } from 'node:worker_threads';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { checkpointed, newFile, openService, otherConnection, silentHost } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
@@ -108,6 +111,92 @@ describe('a log', () => {
     const warning = `the write-ahead log ${file}-wal could not be checkpointed: unable to open database file (14)`;
     expect(warnings).toStrictEqual([warning, warning]);
   });
+});
+
+describe('the process ends', () => {
+  // In the callback that learns of it. Here it goes on, because nothing could catch what `fatal` throws.
+  const ends: string[] = [];
+  const host = { warn() {}, fatal: (message: string) => void ends.push(message) as never };
+  const AFTER =
+    'this process ends without closing the file; start petstore again before any other program opens it';
+
+  it.each([
+    [
+      'a sync of a checkpoint fails',
+      (thread: Worker) => thread.emit('message', { code: 1034, text: 'disk I/O error' }),
+      'a sync in a checkpoint of FILE-wal has failed: disk I/O error',
+    ],
+    [
+      'the thread of the checkpoints has an error',
+      (thread: Worker) => thread.emit('error', new Error('out of memory')),
+      'the thread that checkpoints FILE-wal has ended: Error: out of memory',
+    ],
+    [
+      'the thread of the checkpoints ends',
+      (thread: Worker) => thread.emit('exit', 1),
+      'the thread that checkpoints FILE-wal has ended: 1',
+    ],
+  ])('when %s', async (_, fail, problem) => {
+    const other = new LogDisk(db, host);
+    write(5);
+    const begun = once(process, 'worker');
+    const checkpointing = other.checkpointIfDue();
+    const [thread] = (await begun) as [Worker];
+
+    fail(thread);
+
+    expect(ends.splice(0)).toStrictEqual([`${problem.replace('FILE', file)}; ${AFTER}`]);
+    await checkpointing;
+    await other.close(false);
+    expect(ends).toStrictEqual([]);
+  });
+});
+
+it('the database gets nothing that the log could lose: a checkpoint begins when a flush has ended well', async () => {
+  write(5);
+  const order: string[] = [];
+  process.once('worker', () => order.push('thread'));
+  const flush = disk.flush.bind(disk);
+  disk.flush = async () => flush().then(() => void order.push('flush'));
+
+  await disk.checkpointIfDue();
+
+  expect(order).toStrictEqual(['flush', 'thread']);
+});
+
+it('the end of a session empties the log, and leaves it while a reader or a missing file is in the way', async () => {
+  write(1);
+  const bytes = await walBytes();
+  const reader = readerOf();
+  write(1);
+  await disk.close(true);
+  expect(await walBytes()).toBeGreaterThan(bytes);
+  reader.close();
+  await disk.close(false);
+  expect(await walBytes()).toBeGreaterThan(bytes);
+
+  await disk.close(true);
+
+  expect(await walBytes()).toBe(0);
+  expect(warnings).toStrictEqual([]);
+});
+
+it('the meter reads the size of the log, and when a checkpoint was last complete', async () => {
+  const meter = { insertsCommitted() {}, connection() {}, log: vi.fn<StorageMeter['log']>() };
+  const other = new LogDisk(db, storageHost(), meter);
+  const [[bytes, checkpointedAt]] = meter.log.mock.calls as [Parameters<StorageMeter['log']>];
+  const before = checkpointedAt();
+  write(5);
+  expect(bytes()).toBe(await walBytes());
+  const reader = readerOf();
+  write(1);
+  await other.checkpointIfDue();
+  expect(checkpointedAt()).toBe(before);
+  reader.close();
+  clock.advance(1_000);
+  await other.checkpointIfDue();
+  expect(checkpointedAt().getTime()).toBeGreaterThan(before.getTime());
+  await other.close(true);
 });
 
 it('another SQLite may write and close the file of a service, which keeps its locks and its log', async () => {

@@ -60,9 +60,7 @@ it.runIf(isAllowed)(
     expect(program.stderr).toBe('');
     // A service, a command that writes pets and one that creates a key.
     expect(program.stdout.split('\n')).toStrictEqual([
-      ...[refusal, ...warnings],
-      ...[refusal, ...warnings],
-      ...[refusal, ...warnings],
+      ...Array.from({ length: 3 }, () => [refusal, ...warnings]).flat(),
       '',
     ]);
   },

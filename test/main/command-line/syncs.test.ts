@@ -60,6 +60,28 @@ describe('what has been acknowledged is on the disk', () => {
     expect(calls(directory).slice(0, 2)).toStrictEqual(['fsync .', 'fsync data']);
   });
 
+  it('a start after a kill: the bytes of the log once more, then the file, before the log is emptied', async () => {
+    const directory = await testDirectory();
+    const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
+    const killed = await traced([], { env });
+    const body = '{"name":"Rex","categoryId":7}';
+    expect(await ask(`${await killed.program.url()}/v1/pets`, { body })).toMatchObject({ status: 201 });
+    await killed.program.kill();
+
+    const { program, calls } = await traced([], { env });
+    await program.url();
+
+    const all = calls(directory).filter((call) => !call.endsWith('-shm'));
+    expect(all.slice(0, 6)).toStrictEqual([
+      'write petstore.db-wal',
+      'fsync petstore.db-wal',
+      'fsync .',
+      'pwrite64 petstore.db',
+      'fsync petstore.db',
+      'unlink petstore.db-wal',
+    ]);
+  });
+
   it.each(['pets.ndjson', 'pets.ndjson.zst'])('an export: %s', async (name) => {
     const { url, path } = await sqliteWith(PETS);
     const calls = await callsOf(['export', '--from', url, join(dirname(path), name)], dirname(path));

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { ask, KEY } from '../../support/client.ts';
@@ -46,6 +47,26 @@ it('a service whose disk fails to flush ends with exit code 74 and one line, ans
     headers: { 'idempotent-replayed': 'true' },
     body: expect.stringContaining('"id":2'),
   });
+});
+
+it.each([
+  ['a service', ['serve']],
+  ['a command', ['keys', 'create', '--label', 'a']],
+])('%s whose disk fails at the start ends with exit code 74 and leaves the log', async (_, args) => {
+  const directory = await testDirectory();
+  const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
+  const first = run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env });
+  await first.url();
+  await first.kill();
+  const log = await readFile(join(directory, 'petstore.db-wal'));
+  const { program } = await traced(args, { env, inject: 'fsync:error=ENOSPC:when=1+' });
+
+  expect(await program.ended).toStrictEqual({ code: 74, signal: null });
+
+  expect(`${program.stdout}${program.stderr}`).toMatch(
+    /no space left on device, fsync; this process ends without/,
+  );
+  expect((await readFile(join(directory, 'petstore.db-wal'))).equals(log)).toBe(true);
 });
 
 it('a service whose disk does not come back from a flush goes on reading, and a kill -9 then loses nothing that was shown', async () => {

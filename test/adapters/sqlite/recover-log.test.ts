@@ -1,0 +1,95 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import {
+  count,
+  crashImage,
+  newFile,
+  openKeys,
+  openService,
+  otherConnection,
+  silentHost,
+} from '../../support/sqlite.ts';
+import { rex } from '../../support/pets.ts';
+
+/** What a service leaves that is killed: its latest pets are in the log only. */
+async function killed(pets: number): Promise<string> {
+  const file = await newFile();
+  const service = await openService(file);
+  for (let n = 0; n < pets; n++) await service.pets.insert(rex);
+  return crashImage(file);
+}
+
+it.each([
+  ['a service', openService],
+  ['a command for keys, even one that changes nothing', openKeys],
+])('the log of a killed service is moved into the file, and synced, by %s', async (_, open) => {
+  const file = await killed(3);
+  expect((await readFile(file)).includes('Rex')).toBe(false);
+
+  const { pets } = await open(file);
+
+  expect((await readFile(file)).includes('Rex')).toBe(true);
+  expect(await pets.list({ limit: 9 })).toHaveLength(3);
+});
+
+it('a log whose end is lost is moved as far as it is whole, though a surviving -shm has an index of all of it', async () => {
+  const file = await killed(3);
+  const log = await readFile(`${file}-wal`);
+  const service = otherConnection(file, { readOnly: true });
+  expect(count(service)).toBe(3n);
+  const shm = await readFile(`${file}-shm`);
+  service.close();
+  // The kernel has dropped a page that it could not write, and reads the old one from the disk.
+  await writeFile(`${file}-wal`, log.fill(0, log.length - 4_000));
+  await writeFile(`${file}-shm`, shm);
+
+  const { pets } = await openService(file);
+
+  expect(await pets.list({ limit: 9 })).toHaveLength(2);
+  expect(otherConnection(file).prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+});
+
+it('a start beside another program that has the file open waits for its end', async () => {
+  const file = await killed(1);
+  const reader = otherConnection(file, { readOnly: true });
+  expect(count(reader)).toBe(1n);
+  let isOpen = false;
+  const starting = openService(file).finally(() => (isOpen = true));
+  for (let n = 0; n < 100; n++) await new Promise(setImmediate);
+  expect(isOpen).toBe(false);
+
+  reader.close();
+
+  expect(await (await starting).pets.list({ limit: 9 })).toHaveLength(1);
+});
+
+it('a start beside another program is refused after 5 s, and leaves the log as it is', async () => {
+  const file = await killed(1);
+  const reader = otherConnection(file, { readOnly: true });
+  expect(count(reader)).toBe(1n);
+  const log = await readFile(`${file}-wal`);
+
+  await expect(openSqliteStorage(file, silentHost)).rejects.toMatchObject({
+    kind: 'storage-setup',
+    message: `the SQLite file ${file} was not closed, and another program has it open; stop that program and try again`,
+  });
+
+  expect((await readFile(`${file}-wal`)).equals(log)).toBe(true);
+}, 10_000);
+
+it('a command for keys beside a service moves nothing, also when the service has ended meanwhile', async () => {
+  const file = await newFile();
+  const service = await openSqliteStorage(file, silentHost);
+  await service.pets.insert(rex);
+  const keys = await openKeys(file);
+  await service.close();
+  const other = otherConnection(file);
+  other.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+  const { size } = await stat(`${file}-wal`);
+  other.close();
+  await keys.close();
+
+  expect((await stat(`${file}-wal`)).size).toBe(size);
+  expect((await readFile(file)).includes('Tom')).toBe(false);
+});
