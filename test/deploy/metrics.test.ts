@@ -57,7 +57,9 @@ function usesOf(expression: string): readonly Use[] {
 
 /** The labels of each metric that a real service exposes after real requests, or that Prometheus makes from them. */
 async function existing(): Promise<Metrics> {
-  const { url, metricsUrl } = await startService({ METRICS_PORT: '0' });
+  // The log is that of SQLite.
+  const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
+  const { url, metricsUrl } = await startService({ METRICS_PORT: '0', DATABASE_URL });
   await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
   await ask(`${url}/v1/pets/1`);
   collectGarbage();

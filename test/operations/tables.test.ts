@@ -19,7 +19,7 @@ const page = await readDocument('docs/operations.md');
 const sources = await readSources();
 
 /** Calls whose message comes from a call that is found elsewhere. */
-const PASSED_ON = ['log.warn(message)', 'log.warn(warning)'];
+const PASSED_ON = ['log.warn(message)', 'log.warn(warning)', 'log.fatal(message)'];
 
 type Line = { readonly level: string; readonly message: string };
 
@@ -61,7 +61,7 @@ function messagesOf(call: string, source: string): readonly string[] {
 
 function loggedLines(): readonly Line[] {
   return sources.flatMap((source) => {
-    const calls = source.matchAll(/\b(?:log|audit)(?:\.(info|warn|error|fatal)|\[level\])\(/gi);
+    const calls = source.matchAll(/\b(?:log|audit|host)(?:\.(info|warn|error|fatal)|\[level\])\(/gi);
     return Array.from(calls).flatMap(({ index, 1: level }) => {
       const call = callAt(source, index);
       if (PASSED_ON.includes(call)) return [];
