@@ -17,6 +17,8 @@ import { ARCHIVE_STATEMENTS, PET_STATEMENTS } from './statements.ts';
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
 
+type Share = Omit<Progress, 'doing'>;
+
 /**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
  * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
@@ -33,7 +35,7 @@ const PAGES_PER_STEP = 1024;
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   using source = await openSnapshot(path);
   await writeNewFile(target, async (partial) => {
-    await copySound(source, partial, 'backing up', onProgress);
+    await copySound(source, partial, (share) => onProgress({ doing: 'backing up', ...share }));
     completeCopy(partial);
   });
 }
@@ -53,7 +55,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     using _ = await takeServiceLock(file);
     await writeWholeFile(file, {
       check: refuseExisting,
-      write: (copy) => copySound(source, copy, 'restoring', onProgress),
+      write: (copy) => copySound(source, copy, (share) => onProgress({ doing: 'restoring', ...share })),
     });
   });
 }
@@ -90,18 +92,13 @@ async function openSnapshot(path: string): Promise<DatabaseSync> {
  * @throws {StorageSetupError} when the database is damaged
  * @throws the error of SQLite
  */
-async function copySound(
-  source: DatabaseSync,
-  copy: string,
-  doing: Progress['doing'],
-  onProgress: OnProgress,
-): Promise<void> {
+async function copySound(source: DatabaseSync, copy: string, report: (share: Share) => void): Promise<void> {
   let cause: unknown;
   try {
     await backup(source, copy, {
       rate: PAGES_PER_STEP,
-      progress: ({ totalPages: total, remainingPages }) =>
-        onProgress({ doing, done: total - remainingPages, total }),
+      progress: ({ totalPages, remainingPages }) =>
+        report({ done: totalPages - remainingPages, total: totalPages }),
     });
     // Ends the snapshot, which keeps the service from emptying its WAL.
     source.exec('ROLLBACK');

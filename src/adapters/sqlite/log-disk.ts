@@ -5,8 +5,6 @@ import type { StorageHost, StorageMeter } from '../../application/ports/storage-
 import { fileOf, sizeBytesOf } from './connection.ts';
 import { BUSY, endUnclosed, SYNC_FAILED } from './errors.ts';
 
-const MIB = 1024 * 1024;
-
 /** 4 MiB of pages of 4 KiB, SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
 const DUE_FRAMES = 1_000n;
 
@@ -18,7 +16,7 @@ const RETRY_MS = 5_000;
 const BUSY_RETRY_MS = 1_000;
 
 /** How a checkpoint has ended: with 0, or with a result code of SQLite and SQLite's own words for that code. */
-type Checkpointed = { readonly code: number; readonly text?: string };
+type Checkpointed = { readonly code: number; readonly text?: string | undefined };
 
 /**
  * The program of the thread that makes checkpoints. It takes the mode of each, and answers with a {@link Checkpointed}.
@@ -71,6 +69,7 @@ export class LogDisk {
   readonly #wal: string;
   readonly #host: StorageHost;
   readonly #bytes = () => sizeBytesOf(this.#wal);
+  readonly #mib = () => Math.round(this.#bytes() / 2 ** 20);
   readonly #idle: number[];
   /** Tells how many frames the log has, and does nothing. */
   readonly #noop: StatementSync;
@@ -100,13 +99,13 @@ export class LogDisk {
    */
   async flush(): Promise<void> {
     const descriptor = this.#idle.pop()!;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    fdatasync(descriptor, (error) => {
-      if (error !== null) endUnclosed(`a flush of ${this.#wal} has failed: ${error.message}`, this.#host);
-      this.#idle.push(descriptor);
-      resolve();
+    return new Promise((resolve) => {
+      fdatasync(descriptor, (error) => {
+        if (error !== null) endUnclosed(`a flush of ${this.#wal} has failed: ${error.message}`, this.#host);
+        this.#idle.push(descriptor);
+        resolve();
+      });
     });
-    return promise;
   }
 
   /**
@@ -124,16 +123,14 @@ export class LogDisk {
     if (code === 0) {
       if (this.#warnAtMib > LARGE_LOG_MIB) this.#host.warn(`${wal} is small again: ${this.#mib()} MiB`);
       this.#warnAtMib = LARGE_LOG_MIB;
-      return;
-    }
-    this.#checkpointAtMs = performance.now() + (code === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (code !== BUSY) this.#host.warn(`${wal} could not be checkpointed: ${text} (${code})`);
+    } else if (code !== BUSY) this.#host.warn(`${wal} could not be checkpointed: ${text} (${code})`);
     else if (mib >= this.#warnAtMib) {
       this.#host.warn(
         `${wal} has grown to ${mib} MiB, because another program keeps reading the file; stop it`,
       );
-      while (this.#warnAtMib <= mib) this.#warnAtMib *= 2;
+      this.#warnAtMib = 2 * mib;
     }
+    if (code !== 0) this.#checkpointAtMs = performance.now() + (code === BUSY ? BUSY_RETRY_MS : RETRY_MS);
   }
 
   /**
@@ -152,31 +149,22 @@ export class LogDisk {
 
   async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<Checkpointed> {
     const worker = (this.#worker ??= this.#begin());
-    const { promise, resolve } = Promise.withResolvers<Checkpointed>();
-    worker.once('message', (checkpointed: Checkpointed) => {
-      const { code, text } = checkpointed;
-      if (code === SYNC_FAILED)
-        endUnclosed(`a sync in a checkpoint of ${this.#wal} has failed: ${text}`, this.#host);
-      if (code === 0) this.#checkpointedAt = new Date();
-      resolve(checkpointed);
+    return new Promise((resolve) => {
+      worker.once('message', ({ code, text }: Checkpointed) => {
+        if (code === SYNC_FAILED) endUnclosed(`a checkpoint of ${this.#wal} has failed: ${text}`, this.#host);
+        if (code === 0) this.#checkpointedAt = new Date();
+        resolve({ code, text });
+      });
+      worker.postMessage(mode, []);
     });
-    worker.postMessage(mode, []);
-    return promise;
   }
 
   #begin(): Worker {
-    const worker = new Worker(CHECKPOINT_PROGRAM, {
-      eval: true,
-      workerData: this.#file,
-    });
+    const worker = new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
     const died = (reason: unknown) => {
       if (this.#worker === undefined) return;
       endUnclosed(`the thread that checkpoints ${this.#wal} has ended: ${String(reason)}`, this.#host);
     };
     return worker.on('error', died).on('exit', died);
-  }
-
-  #mib(): number {
-    return Math.round(this.#bytes() / MIB);
   }
 }

@@ -32,13 +32,9 @@ export function sqliteProbe(db: DatabaseSync, write: DurableWrite): StorageProbe
     return { lastId };
   };
   return {
-    check: async () => {
-      try {
-        return await write(readAndWrite, PROBE_TIMEOUT_MS);
-      } catch (cause) {
-        if (cause instanceof StorageUnavailable) throw cause;
-        throw new StorageUnavailable((cause as Error).message, { cause });
-      }
-    },
+    check: async () =>
+      write(readAndWrite, PROBE_TIMEOUT_MS).catch((cause: Error) => {
+        throw cause instanceof StorageUnavailable ? cause : new StorageUnavailable(cause.message, { cause });
+      }),
   };
 }

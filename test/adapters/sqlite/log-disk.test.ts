@@ -124,7 +124,7 @@ describe('the process ends', () => {
     [
       'a sync of a checkpoint fails',
       (thread: Worker) => thread.emit('message', { code: 1034, text: 'disk I/O error' }),
-      'a sync in a checkpoint of FILE-wal has failed: disk I/O error',
+      'a checkpoint of FILE-wal has failed: disk I/O error',
     ],
     [
       'the thread of the checkpoints has an error',
