@@ -16,13 +16,12 @@ const OVER_TLS = [
 /** These cannot differ over TLS. */
 const SAME_OVER_TLS = [
   // They have no server, or they say themselves whether it speaks TLS.
-  'server/{close-server,connection,connections,create-limited-server,few-descriptors,listen}',
-  'server/{slow-connections,tls,upgrade-offers}',
+  'server/{batched-response,create-limited-server,few-descriptors,tls}',
   'hardening/memory-over-tls',
   // The timers are Node's own. hardening/many-connections.test.ts tries them over TLS.
   'server/timeouts',
   // Whole requests, which the application reads when they are decrypted.
-  'hardening/{ambiguous-requests,compression-bombs,expensive-requests,header-injection,smuggling}',
+  'hardening/{ambiguous-requests,expensive-requests,header-injection,smuggling}',
 ].map((files) => `test/adapters/http/${files}.test.ts`);
 
 /** They build an image, start a browser, or elect a primary a few times. */

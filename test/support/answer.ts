@@ -80,13 +80,7 @@ export const UNAUTHENTICATED = problem(
   { 'www-authenticate': 'Bearer realm="petstore"' },
 );
 
-export const TOO_LARGE = problem(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  'the body must be at most 65536 bytes, also when inflated',
-);
-
-export const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
+export const TOO_LARGE = problem(413, 'PAYLOAD_TOO_LARGE', 'the body must be at most 65536 bytes');
 
 export const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
 

@@ -1,17 +1,18 @@
 import type { RequestListener } from 'node:http';
-import Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
+import Koa from 'koa';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
+import { answerErrors } from './middleware/answer-errors.ts';
 import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
-import type { State } from './middleware/log-request.ts';
-import { routes } from './middleware/routes.ts';
-import { reportProxy } from './middleware/report-proxy.ts';
+import { logRequest, type State } from './middleware/log-request.ts';
+import { answerMethods } from './middleware/routes.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
+import { reportProxy } from './middleware/report-proxy.ts';
 import { requireTls } from './middleware/strict-transport.ts';
-import { koaListener } from './middleware/write-answer.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
@@ -46,27 +47,41 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const basePath = URL.parse(publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
   const urls = { baseUrl: base, basePath };
   const authenticated = authenticate(tokens);
-  const router = new Router<State>(CANONICAL);
+  const operations = new Router<State>(CANONICAL);
   for (const { method, route, answer } of OPERATIONS) {
-    router[method](route, answer({ ...dependencies, ...urls, authenticate: authenticated }));
+    operations[method](route, ...answer({ ...dependencies, ...urls, authenticate: authenticated }));
   }
-  addPublicRoutes(router, { ...dependencies, ...urls });
+  const others = new Router<State>(CANONICAL);
+  const publicPaths = addPublicRoutes(others, { ...dependencies, ...urls });
 
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
-  return koaListener(log, trustProxy, [
-    requireTls(base),
-    ...(trustProxy ? [reportProxy(log, publicUrl)] : []),
-    ...(hasCors ? [allowOrigins(corsOrigins)] : []),
-    checkTarget,
-    ...(trustProxy && publicUrl === undefined ? [checkForwarded] : []),
-    announceDeprecations(OPERATIONS, base),
-    checkLength,
-    ...(hasCors ? [answerPreflight(corsOrigins, methods)] : []),
-    authenticated,
-    limitRate(limiter, rateLimit, log),
-    routes(router),
-  ]);
+  const app = newApp(log, trustProxy);
+  app.use(requireTls(base));
+  if (trustProxy) app.use(reportProxy(log, publicUrl));
+  if (hasCors) app.use(allowOrigins(corsOrigins));
+  app.use(checkTarget);
+  if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
+  app.use(announceDeprecations(OPERATIONS, base)).use(checkLength);
+  if (hasCors) app.use(answerPreflight(corsOrigins, methods));
+  app.use(authenticated).use(limitRate(limiter, rateLimit, log));
+  // Apart, because a router compares each request with all of its routes.
+  app.use(operations.routes()).use(others.routes());
+  app.use(answerMethods([...OPERATIONS.map(({ route }) => route), ...publicPaths], methods));
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+}
+
+/** An application that logs every request, and answers every error as the specification says. */
+function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
+  const app = new Koa<State>();
+  app.on('error', (error: Error, { req, state }: RouterContext<State>) => {
+    // Koa also reports clients that have left. There is no answer left to give.
+    if (error !== req.socket.errored) log.failed(error, state.requestId);
+  });
+  app.use(logRequest(log, trustProxy));
+  app.use(answerErrors(log, trustProxy));
+  return app;
 }
 
 /** The text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/ */
@@ -82,7 +97,11 @@ export function createMetricsApp(text: () => Promise<string>, log: RequestLog): 
   const router = new Router<State>(CANONICAL);
   router.get('/metrics', async (ctx) => {
     ctx.body = await text();
-    ctx.state.headers['Content-Type'] = TEXT_FORMAT;
+    ctx.type = TEXT_FORMAT;
   });
-  return koaListener(log, false, [checkTarget, checkLength, routes(router)]);
+  const app = newApp(log, false);
+  app.use(checkTarget).use(checkLength).use(router.routes());
+  app.use(answerMethods(['/metrics'], ['GET', 'HEAD']));
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
 }

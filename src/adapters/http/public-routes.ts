@@ -1,4 +1,5 @@
-import type Router from '@koa/router';
+import { Readable } from 'node:stream';
+import type { Router, RouterMiddleware } from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import { petIdsWarning } from '../../domain/pet.ts';
@@ -13,7 +14,7 @@ type Dependencies = Pick<OperationDependencies, 'baseUrl' | 'basePath'> & {
   readonly isDraining: () => boolean;
 };
 
-const OK = { status: 'ok' };
+const OK = '{"status":"ok"}';
 
 const PAGE_HEADERS = {
   // The page runs and loads only what this service serves. Swagger UI draws its icons from data URLs.
@@ -23,38 +24,13 @@ const PAGE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Adds the routes that need no API key: the health checks, the description of the API and its page. */
-export function addPublicRoutes(
-  router: Router<State>,
-  { probe, isDraining, baseUrl, basePath }: Dependencies,
-): void {
-  /** The process is up. Never touches the storage: restarting the process would not repair it. */
-  router.get('/livez', (ctx) => {
-    ctx.body = OK;
-  });
-
-  router.get('/readyz', async (ctx) => {
-    if (isDraining()) throw SHUTTING_DOWN;
-    const { lastId } = await probe.check();
-    const warning = petIdsWarning(lastId);
-    // Still ready: reads work, and no other instance has more ids.
-    ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
-  });
-
-  router.get('/openapi.json', (ctx) => {
-    ctx.body = openApiDocument(baseUrl(ctx.req));
-  });
-
-  /** Tells a program where everything is, and sends a person to the page. */
-  router.get('/', (ctx) => {
-    const base = baseUrl(ctx.req);
-    varyBy(ctx, 'Accept');
-    ctx.body = { api: `${base}/v1`, docs: `${base}/docs`, openapi: `${base}/openapi.json` };
-    if (ctx.accepts('json', 'html') !== 'html') return;
-    ctx.status = 302;
-    ctx.state.headers['Location'] = `${basePath}/docs`;
-  });
-
+/**
+ * Adds the routes that need no API key: the health checks, the description of the API and its page.
+ *
+ * @returns their paths
+ */
+export function addPublicRoutes(router: Router<State>, dependencies: Dependencies): readonly string[] {
+  const { probe, isDraining, baseUrl, basePath } = dependencies;
   /** Begun by the first request, and shared by all. If that fails, the next request tries again. */
   let docs: Promise<DocsPage> | undefined;
   const load = () => {
@@ -63,32 +39,64 @@ export function addPublicRoutes(
     return docs;
   };
 
-  router.get('/docs', async (ctx) => {
-    const { page } = await load();
-    Object.assign(ctx.state.headers, PAGE_HEADERS);
-    sendFile(ctx, page);
-  });
+  const routes: Record<string, RouterMiddleware<State>> = {
+    /** The process is up. Never touches the storage: restarting the process would not repair it. */
+    '/livez': (ctx) => {
+      ctx.body = OK;
+    },
 
+    '/readyz': async (ctx) => {
+      if (isDraining()) throw SHUTTING_DOWN;
+      const { lastId } = await probe.check();
+      const warning = petIdsWarning(lastId);
+      // Still ready: reads work, and no other instance has more ids.
+      ctx.body = warning === undefined ? OK : JSON.stringify({ status: 'ok', warnings: [warning] });
+    },
+
+    '/openapi.json': (ctx) => {
+      ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)));
+    },
+
+    /** Tells a program where everything is, and sends a person to the page. */
+    '/': (ctx) => {
+      const base = baseUrl(ctx.req);
+      ctx.vary('Accept');
+      ctx.body = JSON.stringify({ api: `${base}/v1`, docs: `${base}/docs`, openapi: `${base}/openapi.json` });
+      if (ctx.accepts('json', 'html') !== 'html') return;
+      ctx.status = 302;
+      ctx.set('Location', `${basePath}/docs`);
+    },
+
+    '/docs': async (ctx) => {
+      const { page } = await load();
+      ctx.set(PAGE_HEADERS);
+      sendFile(ctx, page);
+    },
+  };
   for (const name of FILE_NAMES) {
-    router.get(`/docs/${name}`, async (ctx) => {
+    routes[`/docs/${name}`] = async (ctx) => {
       const file = (await load()).files[name];
-      if (ctx.querystring === file.version) {
-        ctx.state.headers['Cache-Control'] = 'public, max-age=31536000, immutable';
-      }
+      if (ctx.querystring === file.version) ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
       sendFile(ctx, file);
-    });
+    };
   }
+  for (const [path, answer] of Object.entries(routes)) router.get(path, answer);
+  return Object.keys(routes);
 }
+
+/** How much of a file is written at a time. A TLS socket keeps the memory that its largest write took until it closes. */
+const PORTION_BYTES = 16 * 1024;
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {
-  const { headers } = ctx.state;
-  headers['Content-Type'] = type;
-  varyBy(ctx, 'Accept-Encoding');
+  ctx.vary('Accept-Encoding');
   const isGzipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-  if (isGzipped) headers['Content-Encoding'] = 'gzip';
-  ctx.body = isGzipped ? gzipped : bytes;
+  const content = isGzipped ? gzipped : bytes;
+  if (isGzipped) ctx.set('Content-Encoding', 'gzip');
+  ctx.type = type;
+  ctx.length = content.length;
+  ctx.body = Readable.from(portions(content), { objectMode: false });
 }
 
-function varyBy({ state: { headers } }: ParameterizedContext<State>, name: string): void {
-  headers['Vary'] = headers['Vary'] === undefined ? name : `${headers['Vary']}, ${name}`;
+function* portions(bytes: Buffer): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; at += PORTION_BYTES) yield bytes.subarray(at, at + PORTION_BYTES);
 }

@@ -32,10 +32,15 @@ const QUIET_MS = 1_000;
 /** A kind of request that has not failed for this long does not keep an outage open. */
 const FORGOTTEN_MS = 60_000;
 
+/** The same trouble with connections can happen thousands of times at once. */
+const SAME_TROUBLE_MS = 60_000;
+
 /** Writes the HTTP adapter's reports as log lines. The only text from a client in them is the request id. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
   let notLimited = 0;
+  /** When each kind of trouble with connections, and reason, was logged last. */
+  const troubles = new Map<string, number>();
   /** When requests of each kind failed last. A full disk stops writes only, a missing index perhaps readiness only. */
   const failing = new Map<string | undefined, number>();
   let beganMs = 0;
@@ -73,7 +78,13 @@ export function requestLog(log: Logger): RequestLog {
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, keyLabel }, 'audit');
       if (!replayed) succeeded('POST');
     },
-    connectionTrouble: ({ kind, ...details }) => log.warn(details, CONNECTION_TROUBLES[kind]),
+    connectionTrouble: ({ kind, ...details }) => {
+      const key = JSON.stringify([kind, details]);
+      const nowMs = performance.now();
+      if (nowMs - (troubles.get(key) ?? -Infinity) < SAME_TROUBLE_MS) return;
+      troubles.set(key, nowMs);
+      log.warn(details, CONNECTION_TROUBLES[kind]);
+    },
     notLimited: (err, requestId) => {
       notLimited++;
       // In an outage, every request would write this line.

@@ -1,5 +1,4 @@
 import { EventEmitter, once } from 'node:events';
-import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
@@ -64,8 +63,6 @@ test('while keys cannot be verified, the answer is 503', async () => {
 describe('a key of a request with a body', () => {
   const body = petBody();
   const head = post(`Content-Length: ${body.length}\r\n`);
-  const zipped = gzipSync(body);
-  const zippedHead = post(`Content-Encoding: gzip\r\nContent-Length: ${zipped.length}\r\n`);
 
   /** Keys that can be revoked. */
   class Tokens extends EventEmitter implements TokenVerifier {
@@ -85,8 +82,6 @@ describe('a key of a request with a body', () => {
     await using api = await startApi({ tokens });
     const connection = await api.connect(head + body);
     expect([(await connection.answer()).status, tokens.times]).toStrictEqual([201, 1]);
-    await connection.send(Buffer.concat([Buffer.from(zippedHead), zipped]));
-    expect([(await connection.answer()).status, tokens.times]).toStrictEqual([201, 3]);
     for (const revoked of [false, true]) {
       const first = once(tokens, 'verified');
       await connection.send(head + body.slice(0, 1));
@@ -95,9 +90,9 @@ describe('a key of a request with a body', () => {
       await connection.send(body.slice(1));
       expect((await connection.answer()).status).toBe(revoked ? 401 : 201);
     }
-    expect(tokens.times).toBe(7);
+    expect(tokens.times).toBe(5);
     tokens.revoked = false;
-    expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(3);
+    expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(2);
   });
 });
 

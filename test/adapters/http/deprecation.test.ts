@@ -30,9 +30,10 @@ test('another operation on the path announces nothing', async () => {
   const removePet = { ...listPets, path: getPet.path, methods: ['DELETE'] };
   const announce = announceDeprecations([getPet, removePet], () => 'http://petstore.example');
   const announcedOn = async (method: string) => {
-    const state = { headers: {} };
-    await announce({ method, path: '/v1/pets/1', state } as never, async () => {});
-    return state.headers;
+    const headers = {};
+    const set = (more: object) => void Object.assign(headers, more);
+    await announce({ method, path: '/v1/pets/1', set } as never, async () => {});
+    return headers;
   };
   expect(await announcedOn('DELETE')).toStrictEqual({});
   expect(Object.keys(await announcedOn('PUT'))).toStrictEqual(['Deprecation', 'Sunset', 'Link']);

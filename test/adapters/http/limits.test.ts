@@ -31,7 +31,7 @@ test('a URL may have 8 KiB and no byte more', async () => {
 
 test.each([
   ['as long as all headers may be', 16 * 1024],
-  ['longer by far', 10_000_000],
+  ['longer by far', 1_000_000],
 ])('a URL may not be %s, also after a valid request', async (_, length) => {
   await using api = await startApi();
   expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
@@ -58,7 +58,6 @@ const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 test.each([
   ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
   ['chunked', CHUNKED, `${chunk.repeat(60)}0\r\n\r\n`],
-  ['encoded and chunked', `Content-Encoding: gzip\r\n${CHUNKED}`, `${chunk.repeat(60)}0\r\n\r\n`],
 ])('after a body that was too long, the connection stays usable: %s', async (_, headers, body) => {
   await using api = await startApi();
   const connection = await api.connect(post(headers) + body);

@@ -191,3 +191,24 @@ it('the log line of trouble with connections is a warning that says what happene
     },
   ]);
 });
+
+it('the same trouble with connections is one line per minute, for each reason', () => {
+  const { advance } = fakeClock();
+  const report = (log: RequestLog) => {
+    for (let i = 0; i < 3; i++) {
+      log.connectionTrouble({ kind: 'refused' });
+      for (const reason of ['A', 'B']) log.connectionTrouble({ kind: 'handshake', reason });
+    }
+    advance(59_999);
+    log.connectionTrouble({ kind: 'refused' });
+    advance(1);
+    log.connectionTrouble({ kind: 'refused' });
+  };
+  const lines = logged(report) as readonly { readonly msg: string; readonly reason?: string }[];
+  expect(lines.map(({ msg, reason }) => [msg.split(':')[0], reason])).toStrictEqual([
+    ['connections refused', undefined],
+    ['TLS handshakes failed', 'A'],
+    ['TLS handshakes failed', 'B'],
+    ['connections refused', undefined],
+  ]);
+});

@@ -8,24 +8,17 @@ import { MAX_REQUEST_ID_LENGTH } from './limits.ts';
 /** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** The headers of every answer, unless its route says otherwise: browsers may keep the files of the docs page. */
-export const ANSWER_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' } as const;
-
 /** The value of `Strict-Transport-Security`, in seconds: RFC 6797, section 6.1. Subdomains may be other services. */
 export const A_YEAR = 'max-age=31536000';
 
-/**
- * The headers of an answer with this body, as JSON. The record is new for every call, and the caller may change it.
- *
- * @param body absent from an answer without content, such as 204
- */
-export function answerHeaders(requestId: string, body?: string | Buffer): Record<string, string> {
-  const headers: Record<string, string> = { 'X-Request-Id': requestId, ...ANSWER_HEADERS };
-  if (body !== undefined) {
-    headers['Content-Type'] = 'application/json; charset=utf-8';
-    headers['Content-Length'] = String(Buffer.byteLength(body));
-  }
-  return headers;
+/** The headers of every answer, unless its route says otherwise. */
+export function answerHeaders(requestId: string) {
+  return {
+    'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/json; charset=utf-8',
+  } as const;
 }
 
 /** The form of a request id that is safe to log. */
@@ -33,17 +26,10 @@ export const REQUEST_ID_PATTERN = `^[A-Za-z0-9_.-]{1,${MAX_REQUEST_ID_LENGTH}}$`
 
 const ACCEPTED = new RegExp(REQUEST_ID_PATTERN);
 
-/**
- * The id of a request: the client's `X-Request-Id` if it is safe to log, otherwise a new one. Every call returns the
- * same id for a request with a body: the server may have to answer it while the application reads the body.
- */
-export function requestIdOf({ headers }: IncomingMessage): string {
-  const sent = headers['x-request-id'];
-  if (typeof sent === 'string' && ACCEPTED.test(sent)) return sent;
-  const id = randomUUID();
-  // Not kept for every request: that would slow down a list, and a WeakMap even more.
-  if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) headers['x-request-id'] = id;
-  return id;
+/** The id of a request: the client's `X-Request-Id` if it is safe to log, otherwise a new one. */
+export function requestIdOf(request: IncomingMessage | undefined): string {
+  const sent = request?.headers['x-request-id'];
+  return typeof sent === 'string' && ACCEPTED.test(sent) ? sent : randomUUID();
 }
 
 /** The value of `RateLimit-Policy`: draft-ietf-httpapi-ratelimit-headers-11, section 3. */

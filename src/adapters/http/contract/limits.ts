@@ -1,4 +1,4 @@
-/** The longest request body, as sent and after its content coding is removed. */
+/** The longest request body. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The longest request line and header section together. */

@@ -41,7 +41,6 @@ export function bodyNotJson({ line, column }: Place): RequestRefused {
 
 export const BODY_TOO_DEEP = malformed('the body is nested too deeply');
 export const TRUNCATED_BODY = malformed('the body ended too early');
-export const BODY_NOT_AS_ENCODED = malformed('the body does not match its Content-Encoding');
 export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
   'INVALID_IDEMPOTENCY_KEY',
   `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
@@ -98,9 +97,7 @@ export function gone(deprecation: Deprecation): RequestRefused {
   return new RequestRefused('GONE', message);
 }
 
-export const BODY_TOO_LARGE = tooLarge(
-  `the body must be at most ${MAX_BODY_BYTES} bytes, also when inflated`,
-);
+export const BODY_TOO_LARGE = tooLarge(`the body must be at most ${MAX_BODY_BYTES} bytes`);
 export const CHUNK_EXTENSIONS_TOO_LARGE = tooLarge('the chunk extensions are too large');
 export const URL_TOO_LONG = new RequestRefused(
   'URI_TOO_LONG',
@@ -109,9 +106,7 @@ export const URL_TOO_LONG = new RequestRefused(
 export const UNSUPPORTED_MEDIA_TYPE = unsupported(
   'Content-Type must be application/json, with no charset but utf-8',
 );
-export const UNSUPPORTED_CONTENT_CODING = unsupported(
-  'Content-Encoding must be gzip, deflate, br or identity',
-);
+export const UNSUPPORTED_CONTENT_CODING = unsupported('Content-Encoding must be identity or absent');
 
 export function rateLimited(
   { requests, seconds }: RateLimit,

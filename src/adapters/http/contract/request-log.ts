@@ -63,7 +63,7 @@ export interface RequestLog {
   failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
   /** The only audit line about pets. */
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
-  /** The same trouble is reported once a minute at most. */
+  /** The same trouble can be reported thousands of times at once. */
   connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;

@@ -42,11 +42,11 @@ export function limitRate(
   log: Pick<RequestLog, 'notLimited'>,
 ): Middleware<State> {
   return async (ctx, next) => {
-    const { caller, headers, requestId } = ctx.state;
+    const { caller, requestId } = ctx.state;
     const limit = caller?.rateLimit ?? rateLimit;
     if (caller === undefined || limit === undefined) return next();
     // The policy applies even if the request cannot be counted.
-    headers['RateLimit-Policy'] = rateLimitPolicy(limit);
+    ctx.set('RateLimit-Policy', rateLimitPolicy(limit));
     let allowance: Allowance;
     try {
       allowance = await limiter.take(caller.id, limit);
@@ -55,7 +55,7 @@ export function limitRate(
       log.notLimited(error, requestId);
       return next();
     }
-    headers['RateLimit'] = rateLimitLeft(allowance);
+    ctx.set('RateLimit', rateLimitLeft(allowance));
     if (!allowance.allowed) throw rateLimited(limit, allowance);
     return next();
   };

@@ -23,12 +23,11 @@ const PREFLIGHT = {
  * are not allowed: those are cookies, and a page sends its API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Middleware<State> {
-  return ({ req, state }, next) => {
-    const { origin } = req.headers;
-    state.headers['Vary'] = 'Origin';
+  return (ctx, next) => {
+    const { origin } = ctx.req.headers;
+    ctx.vary('Origin');
     if (origin !== undefined && origins.includes(origin)) {
-      state.headers['Access-Control-Allow-Origin'] = origin;
-      state.headers['Access-Control-Expose-Headers'] = EXPOSED_HEADERS;
+      ctx.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED_HEADERS });
     }
     return next();
   };
@@ -45,7 +44,7 @@ export function answerPreflight(origins: readonly string[], methods: readonly st
   return (ctx, next) => {
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     if (ctx.method !== 'OPTIONS' || method === undefined || !origins.includes(origin ?? '')) return next();
-    Object.assign(ctx.state.headers, allowed, PREFLIGHT);
+    ctx.set({ ...allowed, ...PREFLIGHT });
     ctx.status = 204;
     return undefined;
   };

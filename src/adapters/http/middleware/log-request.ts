@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa';
+import type { RouterMiddleware } from '@koa/router';
 import type { Caller } from '../../../application/ports/token-verifier.ts';
 import { requestIdOf } from '../contract/answer-headers.ts';
 import type { RequestLog } from '../contract/request-log.ts';
@@ -8,14 +8,10 @@ import { clientAddress } from './request-target.ts';
 export type State = {
   /** The `X-Request-Id` of the answer and of every log line. */
   requestId: string;
-  /**
-   * Headers of the answer, by name. `ctx.set` works too, but Node then validates and copies every header twice.
-   */
-  headers: Record<string, string>;
-  /** The pattern of the route. Absent when no route matched. */
-  route?: string;
   /** The address of the client of an error answer, read while the connection is open. */
   client?: string | undefined;
+  /** The query of an operation with a body, parsed. */
+  query?: unknown;
   /** The verified API key. `authenticate` sets it for paths under `/v1`. */
   caller?: Caller;
 };
@@ -25,7 +21,7 @@ export type State = {
  *
  * @param trustProxy whether a proxy in front of the service appends the client's address to `X-Forwarded-For`
  */
-export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): Middleware<State> {
+export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): RouterMiddleware<State> {
   return (ctx, next) => {
     const started = performance.now();
     const { req, res, state } = ctx;
@@ -35,7 +31,7 @@ export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolea
       const record = {
         requestId: state.requestId,
         method: req.method,
-        route: state.route,
+        route: ctx.routerPath,
         status,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: state.caller?.id,

@@ -8,10 +8,9 @@ const IS_LOOPBACK = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\]
 
 /** Tells browsers on every answer to a URL of https that they must not use http for its host any more. */
 export function requireTls(baseUrl: (request: IncomingMessage) => string): Middleware<State> {
-  return ({ req, state }, next) => {
-    const url = baseUrl(req);
-    if (url.startsWith('https:') && !IS_LOOPBACK.test(url))
-      state.headers['Strict-Transport-Security'] = A_YEAR;
+  return (ctx, next) => {
+    const url = baseUrl(ctx.req);
+    if (url.startsWith('https:') && !IS_LOOPBACK.test(url)) ctx.set('Strict-Transport-Security', A_YEAR);
     return next();
   };
 }

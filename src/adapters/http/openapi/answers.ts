@@ -17,8 +17,7 @@ import { type JsonObject, schemaRef } from './schemas.ts';
 /** The meaning of each error code, for every operation. */
 export const CODE_MEANING = {
   INVALID_ARGUMENT: 'The request, a parameter or a field breaks a rule. The message names every problem.',
-  MALFORMED_JSON:
-    'The body is empty, not JSON, not UTF-8, nested too deeply, or does not match its `Content-Encoding`.',
+  MALFORMED_JSON: 'The body is empty, not JSON, not UTF-8, or nested too deeply.',
   INVALID_CURSOR: 'The service did not issue this cursor.',
   INVALID_IDEMPOTENCY_KEY: 'The `Idempotency-Key` is malformed or too long.',
   UNAUTHENTICATED: 'The API key is missing or invalid.',
@@ -28,10 +27,9 @@ export const CODE_MEANING = {
   METHOD_NOT_ALLOWED: 'The path does not support this method. `Allow` lists the methods that it supports.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
   GONE: 'The operation has been removed.',
-  PAYLOAD_TOO_LARGE: `The body is larger than ${MAX_BODY_BYTES} bytes, as sent or after decompression.`,
+  PAYLOAD_TOO_LARGE: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
   URI_TOO_LONG: `The URL is longer than ${MAX_URL_BYTES} bytes.`,
-  UNSUPPORTED_MEDIA_TYPE:
-    'The body is not `application/json` in UTF-8, or the service does not know its `Content-Encoding`.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not `application/json` in UTF-8, or has a `Content-Encoding`.',
   IDEMPOTENCY_KEY_REUSED:
     'The `Idempotency-Key` was used to add a different animal. This request added nothing.',
   RATE_LIMITED: 'The API key has used up its rate limit. `Retry-After` says how many seconds to wait.',

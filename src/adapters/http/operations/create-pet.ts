@@ -72,15 +72,15 @@ export const createPet: Operation = operation({
   }),
   handler({ createPet: useCase, basePath, now, log }) {
     return async (ctx, _query, draft) => {
-      const { headers, requestId } = ctx.state;
+      const { requestId } = ctx.state;
       const caller = ctx.state.caller!;
       const { pet, replayed } = await useCase.execute(draft, keyOf(ctx));
       // Logged before the answer: the pet exists even if the client never learns of it.
       log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
-      if (!isSunset(GET_PET_DEPRECATION, now())) headers['Location'] = `${basePath}/v1/pets/${pet.id}`;
-      if (replayed) headers['Idempotent-Replayed'] = 'true';
+      if (!isSunset(GET_PET_DEPRECATION, now())) ctx.set('Location', `${basePath}/v1/pets/${pet.id}`);
+      if (replayed) ctx.set('Idempotent-Replayed', 'true');
       ctx.status = 201;
-      ctx.body = petJson(pet);
+      ctx.body = JSON.stringify(petJson(pet));
     };
   },
 });

@@ -27,8 +27,7 @@ const API_KEY: JsonObject = {
 
 const BODY =
   'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
-  'charset except utf-8. `Content-Encoding` is gzip, deflate, br, identity or absent. At most ' +
-  `${MAX_BODY_BYTES} bytes, as sent and after decompression.`;
+  `charset except utf-8. \`Content-Encoding\` is identity or absent. At most ${MAX_BODY_BYTES} bytes.`;
 
 /** What does not depend on where the service is. Made on first use. */
 let described: JsonObject | undefined;

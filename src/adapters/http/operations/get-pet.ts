@@ -49,7 +49,7 @@ export const getPet = operation({
   }),
   handler({ getPet: useCase }) {
     return async (ctx) => {
-      ctx.body = petJson(await useCase.execute(parse(PetId, ctx.params['petId'], 'petId')));
+      ctx.body = JSON.stringify(petJson(await useCase.execute(parse(PetId, ctx.params['petId'], 'petId'))));
     };
   },
 });

@@ -98,13 +98,12 @@ export const listPets = operation({
         const filter = status === undefined ? '' : `&status=${status}`;
         const next = encodeCursor(id);
         const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${next}`;
-        ctx.state.headers['Link'] = `<${url}>; rel="next"`;
-        ctx.state.headers['Next-Cursor'] = next;
+        ctx.set({ Link: `<${url}>; rel="next"`, 'Next-Cursor': next });
       };
       try {
         const { pets, next } = await useCase.execute({ limit, status, after });
         if (next !== undefined) linkNext(next);
-        ctx.body = pets.map(petJson);
+        ctx.body = JSON.stringify(pets.map(petJson));
       } catch (error) {
         // The link must point forwards. Otherwise a client that follows it would loop for ever.
         if (error instanceof DamagedPet && (after === undefined || error.id > after)) linkNext(error.id);

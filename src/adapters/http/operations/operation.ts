@@ -1,4 +1,4 @@
-import type { RouterContext } from '@koa/router';
+import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { GenericSchema, InferOutput, ObjectEntries } from 'valibot';
 import type { CreatePet } from '../../../application/pets/create-pet.ts';
@@ -74,8 +74,8 @@ export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
   readonly methods: readonly string[];
   /** The pattern of the router. */
   readonly route: string;
-  /** @returns the answer to requests of its method and path */
-  readonly answer: (dependencies: OperationDependencies) => (ctx: Context) => Promise<void>;
+  /** @returns the middleware that answers requests of its method and path */
+  readonly answer: (dependencies: OperationDependencies) => readonly RouterMiddleware<State>[];
 };
 
 /** The order of the checks is the same for every operation. */
@@ -92,20 +92,19 @@ export function operation<Query extends QuerySchema = typeof NoQuery, Body exten
     answer(dependencies) {
       const { authenticate, now } = dependencies;
       const handle = handler(dependencies);
-      return async (ctx) => {
+      const check: RouterMiddleware<State> = (ctx, next) => {
         if (!ctx.state.caller!.scopes.includes(scope)) throw insufficientScope(scope);
         if (deprecation !== undefined && isSunset(deprecation, now())) throw gone(deprecation);
         if (body !== undefined) requireJson(ctx.req);
-        const parsedQuery = parseQuery(ctx.querystring);
+        ctx.state.query = parseQuery(ctx.querystring);
         checkHeaders?.(ctx);
-        let parsedBody: unknown;
-        if (body !== undefined) {
-          // Authenticates again after waiting for a body. It may take longer to arrive than a revocation to apply.
-          const bytes = await readBody(ctx, async () => authenticate(ctx, async () => {}));
-          parsedBody = parse(body, jsonObject(bytes), 'body');
-        }
-        return handle(ctx, parsedQuery, parsedBody as ParsedBody);
+        return next();
       };
+      const answer: RouterMiddleware<State> = (ctx) => {
+        const parsedBody = body && parse(body, jsonObject(ctx), 'body');
+        return handle(ctx, ctx.state.query, parsedBody as ParsedBody);
+      };
+      return body === undefined ? [check, answer] : [check, ...readBody(authenticate), answer];
     },
   };
 }

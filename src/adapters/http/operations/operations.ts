@@ -23,11 +23,11 @@ export function announceDeprecations(operations: readonly Operation[], baseUrl: 
     return { name, pattern, methodsOfOthers: methods, headers: deprecationHeaders(deprecation) };
   });
   return (ctx, next) => {
-    const { path, method, state } = ctx;
+    const { path, method } = ctx;
     const found = deprecated.find((it) => it.pattern.test(path) && !it.methodsOfOthers.includes(method));
     if (found !== undefined) {
       const Link = `<${baseUrl(ctx.req)}/docs#${found.name}>; rel="deprecation"; type="text/html"`;
-      Object.assign(state.headers, found.headers, { Link });
+      ctx.set({ ...found.headers, Link });
     }
     return next();
   };

@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http';
-import type { RequestRefused } from '../contract/errors.ts';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
+import { errorJson, type RequestRefused } from '../contract/errors.ts';
 import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 
-/** An error of Node's HTTP parser or its timers. */
+/** An error of Node's HTTP parser or its timers: https://nodejs.org/api/http.html#event-clienterror */
 export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** A request line whose URL is longer than the limit. */
@@ -14,13 +15,11 @@ const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES 
  * Node's parser refuses most such requests, but not all.
  */
 export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
-  if (httpVersion === '1.1') {
-    // Node treats any coding that ends in "chunked" as chunked. A server that does not know the coding sees no body.
-    const coding = headers['transfer-encoding'];
-    return coding !== undefined && coding.toLowerCase() !== 'chunked';
-  }
+  const coding = headers['transfer-encoding'];
+  // Node treats any coding that ends in "chunked" as chunked. A server that does not know the coding sees no body.
+  if (httpVersion === '1.1') return coding !== undefined && coding.toLowerCase() !== 'chunked';
   // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node also accepts 0.9 and 2.0, and parses them as 1.1.
-  return httpVersion !== '1.0' || headers['transfer-encoding'] !== undefined;
+  return httpVersion !== '1.0' || coding !== undefined;
 }
 
 const REFUSALS = new Map([
@@ -34,4 +33,21 @@ export function refusalOf({ code = '', rawPacket = Buffer.of() }: ClientError): 
   // The parser does not say which line is too long. Only the last piece of a request line is visible here. If it came in
   // several pieces, the answer is 431, which is also correct.
   return LONG_URL.test(rawPacket.toString('latin1')) ? refusals.URL_TOO_LONG : refusals.HEADERS_TOO_LARGE;
+}
+
+/**
+ * The last answer on a connection, for input for which the application makes none.
+ *
+ * @param request absent if the input has no complete headers
+ */
+export function lastAnswer(refused: RequestRefused, request: IncomingMessage | undefined) {
+  const { status } = refused;
+  const requestId = requestIdOf(request);
+  const body = errorJson(refused);
+  const ending = { 'Content-Length': body.length, Date: new Date().toUTCString(), Connection: 'close' };
+  const fields = Object.entries({ ...answerHeaders(requestId), ...ending }).map((field) => field.join(': '));
+  return {
+    requestId,
+    text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('\r\n')}\r\n\r\n${body}`,
+  };
 }

@@ -1,9 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
-import type { Server as TlsServer } from 'node:https';
-import type { TLSSocket } from 'node:tls';
-import { Answer } from './answer.ts';
+import { createServer, type IncomingMessage, type ServerOptions } from 'node:http';
+import { BatchedResponse } from './batched-response.ts';
 import type { ServerLimits } from './limits.ts';
-import { allowHalfOpen } from './node-internals.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
@@ -11,22 +8,15 @@ const TIMEOUT_CHECK_MS = 500;
 /** A certificate with its chain, the server's own first, and its private key. Both are in PEM form. */
 export type TlsPair = { readonly cert: string; readonly key: string };
 
-type Request = typeof IncomingMessage;
-
-export type LimitedServer = Server<Request, typeof Answer>;
-
 /**
  * Node's HTTP server, with its limits set and the answers that it would write itself turned off.
  *
  * @param tls makes it an HTTPS server
  * @throws {Error} if the pair is malformed
  */
-export async function createLimitedServer(
-  limits: ServerLimits,
-  tls: TlsPair | undefined,
-): Promise<LimitedServer | TlsServer<Request, typeof Answer>> {
-  const options: ServerOptions<Request, typeof Answer> = {
-    ServerResponse: Answer,
+export async function createLimitedServer(limits: ServerLimits, tls: TlsPair | undefined) {
+  const options: ServerOptions<typeof IncomingMessage, typeof BatchedResponse> = {
+    ServerResponse: BatchedResponse,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -47,8 +37,5 @@ export async function createLimitedServer(
   server.maxConnections = limits.maxConnections;
   // `maxHeaderSize` limits the headers. Beyond Node's default limit of their number, it drops headers silently.
   server.maxHeadersCount = 0;
-  allowHalfOpen(server);
-  // The same over TLS. Not before, because a client that closes its side in the handshake has left.
-  server.on('secureConnection', (socket: TLSSocket) => (socket.allowHalfOpen = true));
   return server;
 }

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
-import { Answer } from './answer.ts';
 import { type ClientError, refusalOf } from './broken-request.ts';
-import { Connections } from './connections.ts';
-import { createLimitedServer, type LimitedServer, type TlsPair } from './create-limited-server.ts';
-import { stopAccepting } from './node-internals.ts';
+import { Connection } from './connection.ts';
+import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 
 /**
  * How many connections may wait to be accepted, if the operating system allows that many. Further clients retry after a
@@ -15,12 +14,14 @@ import { stopAccepting } from './node-internals.ts';
  */
 const BACKLOG_CONNECTIONS = 4096;
 
-const MINUTE_MS = 60_000;
+/** How often the memory of all connections is measured, in milliseconds, and after how many requests at the latest. */
+const MEASURE_INTERVAL_MS = 50;
+const MAX_UNMEASURED_REQUESTS = 4_096;
 
-/** The first byte of a TLS handshake: RFC 8446, section 5.1. */
-const TLS_HANDSHAKE = 0x16;
+/** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
+const SHARE_AFTER_CUT = 0.75;
 
-/** How often connections that have become idle are closed, in milliseconds. */
+/** How often a drain closes the connections that have become idle, in milliseconds. */
 const SWEEP_INTERVAL_MS = 50;
 
 /** How long idle connections stay open in a drain: a request already on its way over one still gets its answer. */
@@ -48,6 +49,7 @@ export type HttpServer = {
   renewCertificate(pair: TlsPair): void;
 };
 
+type Connections = ReadonlyMap<Socket, Connection>;
 type Report = RequestLog['connectionTrouble'];
 
 export type ListenOptions = {
@@ -72,118 +74,109 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const { host, port, log, tls } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const server = await createLimitedServer(limits, tls);
-  const report = oncePerMinute((trouble) => log.connectionTrouble(trouble));
-  const connections = new Connections({
-    handle: (request, answer) => {
-      if (!answer.headersSent) return handle(request, answer);
-      // A broken request is answered before its turn.
-      const requestId = String(answer.getHeader('X-Request-Id'));
-      // Not a forwarded address: the headers may be those of a request that a client has smuggled past its proxy.
-      const client = request.socket.remoteAddress;
-      log.answered({ requestId, method: request.method ?? undefined, status: answer.statusCode, client });
-    },
-    maxHeldBytes: limits.maxHeldBytes,
-    onCutOff: () => report({ kind: 'cut-off' }),
+  const connections = new Map<Socket, Connection>();
+  const report: Report = (trouble) => log.connectionTrouble(trouble);
+  let newRequests = 0;
+  const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, report);
+  const measuring = setInterval(measure, MEASURE_INTERVAL_MS).unref();
+  server.once('close', () => clearInterval(measuring));
+  // Without TLS, HTTP begins at once, otherwise after the handshake.
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    const connection = new Connection(socket, handle, log);
+    if (httpServer.isDraining) connection.announceEnd();
+    connections.set(socket, connection);
+    socket.once('close', () => connections.delete(socket));
   });
-  dispatch(server, connections, report);
-  const tlsServer = 'setSecureContext' in server ? server : undefined;
-  tlsServer?.on('tlsClientError', ({ code: reason = 'unknown' }: ClientError) => {
+  const accept: RequestListener = (request, response) => {
+    // Node goes on to parse a piece of input whose connection was cut off.
+    if (request.socket.destroyed) return;
+    connections.get(request.socket)!.accept(response);
+    if (++newRequests % MAX_UNMEASURED_REQUESTS === 0) measure();
+  };
+  server.on('request', accept);
+  // Node would say 100 before anything of the request is checked.
+  server.on('checkContinue', accept);
+  // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
+  server.on('checkExpectation', accept);
+  server.on('clientError', (error: ClientError, stream) => {
+    const connection = connections.get(stream as Socket);
+    // The first byte of a TLS handshake: RFC 8446, section 5.1.
+    if (connection?.latest === undefined && error.rawPacket?.[0] === 0x16) report({ kind: 'tls' });
+    // The TLS handshake has failed, or the client has left.
+    if (connection === undefined || error.code === 'ECONNRESET') stream.destroy();
+    else connection.refuse(refusalOf(error));
+  });
+  server.on('tlsClientError', ({ code: reason = 'unknown' }: ClientError) => {
     // The client has left, as health checks of the TCP port do.
     if (reason === 'ECONNRESET') return;
-    report(reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason });
+    log.connectionTrouble(
+      reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason },
+    );
   });
+  // Beyond `maxConnections`.
+  server.on('drop', () => report({ kind: 'refused' }));
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
   // The server keeps running when it cannot accept a connection.
   server.on('error', (error) => log.failed(error, undefined));
-  return {
+  const httpServer = {
     port: (server.address() as AddressInfo | null)?.port ?? port,
-    get isDraining() {
-      return connections.isDraining;
+    isDraining: false,
+    drain: async (timeoutMs: number, acceptForMs = 0) => {
+      httpServer.isDraining = true;
+      for (const connection of connections.values()) connection.announceEnd();
+      await new Promise((resolve) => setTimeout(resolve, acceptForMs));
+      return close(server, connections, timeoutMs);
     },
-    drain: async (timeoutMs, acceptForMs = 0) => {
-      connections.isDraining = true;
-      if (acceptForMs > 0) await new Promise((resolve) => setTimeout(resolve, acceptForMs));
-      return closeServer(server, connections, timeoutMs);
-    },
-    renewCertificate: (pair) => tlsServer?.setSecureContext(pair),
+    renewCertificate: (pair: TlsPair) => tls && (server as TlsServer).setSecureContext(pair),
   };
+  return httpServer;
 }
 
-/** Hands each event of Node's server to the connection that it belongs to. */
-function dispatch(server: LimitedServer, connections: Connections, report: Report): void {
-  const onRequest = (request: IncomingMessage, answer: Answer) =>
-    connections.of(request.socket)?.accept(answer);
-  // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
-  const begin = 'setSecureContext' in server ? 'secureConnection' : 'connection';
-  server.on(begin, (socket: Socket) => connections.add(socket));
-  server.on('connection', (socket: Socket) => connections.addTcp(socket));
-  server.on('request', onRequest);
-  // Node would say 100 before anything of the request is checked.
-  server.on('checkContinue', onRequest);
-  // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
-  server.on('checkExpectation', onRequest);
-  // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
-  server.on('connect', (request, stream) => {
-    const { socket } = request;
-    // Node no longer handles these events of the socket. Destroying it closes the answer, which reaches the log.
-    stream.on('error', () => socket.destroy());
-    socket.on('timeout', () => socket.destroy());
-    // A body would wait in it.
-    stream.resume();
-    onRequest(request, new Answer(request));
-    connections.of(socket)!.isStopped = true;
-  });
-  server.on('clientError', (error: ClientError, socket) => {
-    const connection = connections.of(socket);
-    // The TLS handshake has failed.
-    if (connection === undefined) {
-      socket.destroy();
-      return;
-    }
-    if (connection.latest === undefined && error.rawPacket?.[0] === TLS_HANDSHAKE) report({ kind: 'tls' });
-    if (connection.isStopped) return;
-    connection.refuse(refusalOf(error));
-  });
-  // Beyond `maxConnections`.
-  server.on('drop', () => report({ kind: 'refused' }));
+/**
+ * Cuts off the connections that hold the most memory, if all together hold more than the limit. Node frees the requests
+ * of a connection at the end of this iteration of the event loop, and goes on to parse its piece of input, which can hold
+ * thousands of them. No other piece is parsed meanwhile.
+ */
+function cutOffGreatest(connections: Connections, maxHeldBytes: number, report: Report): void {
+  const held = [...connections].map(([socket, { heldBytes }]) => ({ socket, heldBytes }));
+  let leftBytes = held.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  if (leftBytes <= maxHeldBytes) return;
+  for (const { socket, heldBytes } of held.toSorted((a, b) => b.heldBytes - a.heldBytes)) {
+    if (leftBytes > maxHeldBytes * SHARE_AFTER_CUT) socket.destroy();
+    else setImmediate(() => socket.resume());
+    socket.pause();
+    leftBytes -= heldBytes;
+  }
+  report({ kind: 'cut-off' });
 }
 
-/** Does what {@link HttpServer.drain} says. A TLS handshake in progress may end, or meet its time limit. */
-async function closeServer(server: LimitedServer, connections: Connections, timeoutMs: number) {
-  const closed = new Promise<void>((resolve) => stopAccepting(server, resolve));
+/**
+ * Does what {@link HttpServer.drain} says. TLS handshakes in progress may end. Those that are left at the end meet their
+ * time limit: Node does not tell of their sockets.
+ */
+async function close(server: Server, connections: Connections, timeoutMs: number): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  server.once('close', () => resolve(0));
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
+  const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
   const sweep = setInterval(() => {
-    if (performance.now() < graceEndsMs) return;
-    // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
-    if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
+    // To Node, a connection is idle while its client still reads the answer, and `close` would cut the answer short:
+    // https://github.com/nodejs/node/issues/60617
+    const mayClose = performance.now() >= graceEndsMs && unread().length === 0;
+    if (mayClose || connections.size === 0) server.close();
   }, SWEEP_INTERVAL_MS);
-  let cutOff = 0;
   const timer = setTimeout(() => {
-    const open = connections.all().toArray();
-    const backlogged = new Set(open.filter(({ isBacklogged }) => isBacklogged));
-    server.closeIdleConnections();
-    // Closing an idle connection does not count as cutting it off, nor does ending a handshake.
-    cutOff = open.filter((connection) => backlogged.has(connection) || !connection.socket.destroyed).length;
-    for (const socket of connections.tcpSockets) socket.destroy();
+    const unreadAtEnd = unread();
+    server.close();
+    const open = [...connections.keys()].filter(({ destroyed }) => !destroyed);
+    // Closing an idle connection does not count as cutting it off.
+    resolve(new Set([...unreadAtEnd, ...open]).size);
+    server.closeAllConnections();
   }, timeoutMs);
-  await closed;
+  const cutOff = await promise;
   clearInterval(sweep);
   clearTimeout(timer);
-  // Stops Node's timer for late requests.
-  server.close();
   return cutOff;
-}
-
-/** Passes on the trouble of each kind and reason once a minute at most: it can happen thousands of times at once. */
-function oncePerMinute(report: Report): Report {
-  const reportedMs = new Map<string, number>();
-  return (trouble) => {
-    const key = JSON.stringify(trouble);
-    const nowMs = performance.now();
-    if (nowMs - (reportedMs.get(key) ?? -Infinity) < MINUTE_MS) return;
-    reportedMs.set(key, nowMs);
-    report(trouble);
-  };
 }

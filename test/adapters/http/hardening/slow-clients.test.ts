@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { NOT_HTTP, OK, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
+import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { LIVEZ, post, SCRIPT } from '../raw-requests.ts';
 
 test('a client that does not read its answers loses its connection, and its answers are freed', async () => {
@@ -17,17 +18,21 @@ test('a client that does not read its answers loses its connection, and its answ
   expect(api.log.records).toHaveLength(requests);
 });
 
-test.each([
+test.for([
   ['in the request line', 'GET /liv', [NOT_HTTP]],
   ['in the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
   ['in a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
   ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
   ['in the request after a complete one', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
-])('a client that ends its side gets its last answers: %s', async (_, bytes, expected) => {
-  await using api = await startApi();
-  const connection = await api.connect(bytes);
-  connection.endSending();
-  for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
-  await connection.closed();
-  expect((await api.get('/v1/pets')).body).toBe('[]');
-});
+] as const)(
+  'a client that ends its side gets its last answers: %s',
+  async ([, bytes, expected], { skip }) => {
+    if (SPEAKS_TLS) skip('over TLS, Node ends both sides together');
+    await using api = await startApi();
+    const connection = await api.connect(bytes);
+    connection.endSending();
+    for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  },
+);

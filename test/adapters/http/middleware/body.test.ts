@@ -2,25 +2,41 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import Koa from 'koa';
 import { expect, test } from 'vitest';
-import { BODY_TOO_LARGE } from '../../../../src/adapters/http/contract/refusals.ts';
 import { readBody } from '../../../../src/adapters/http/middleware/body.ts';
+import type { State } from '../../../../src/adapters/http/middleware/log-request.ts';
+import { CREATED, whole } from '../../../support/answer.ts';
+import { keyWith, startApi } from '../../../support/http.ts';
+import { petBody } from '../../../support/pets.ts';
+import { post } from '../raw-requests.ts';
 
-/** Reads the body of a request with chunks. */
-function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  Object.assign(request.headers, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
-  return readBody(new Koa().createContext(request, new ServerResponse(request)), async () => {});
-}
-
-test('a body that has arrived behind another request has the same limit', async () => {
-  const request = new IncomingMessage(new Socket());
-  request.push(Buffer.alloc(64 * 1024 + 1));
-  request.complete = true;
-  await expect(bodyOf(request)).rejects.toBe(BODY_TOO_LARGE);
+test('a body in several pieces that arrive before it is read is one body', async () => {
+  const released = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const known = keyWith({});
+  const verify = async (token: string) => {
+    asked.resolve();
+    await released.promise;
+    return known.verify(token);
+  };
+  await using api = await startApi({ tokens: { verify } });
+  const body = petBody();
+  const connection = await api.connect(post(`Content-Length: ${body.length}\r\n`));
+  await asked.promise;
+  for (const piece of [body.slice(0, 7), body.slice(7, 9), body.slice(9)]) {
+    await connection.send(piece);
+    await api.raw('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  }
+  released.resolve();
+  expect(whole(await connection.answer())).toStrictEqual(CREATED);
 });
 
 test('a failure of the service to read is not blamed on the client', async () => {
   const request = new IncomingMessage(new Socket());
-  const read = bodyOf(request);
+  Object.assign(request.headers, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
+  const app = new Koa<State>();
+  const ctx = app.createContext<State>(request, new ServerResponse(request));
+  const [, receive] = readBody(async (_, next) => next());
+  const read = receive!(ctx, async () => {});
   const error = Object.assign(new Error('a bug'), { code: 'EIO' });
   request.emit('error', error);
   await expect(read).rejects.toBe(error);

@@ -1,193 +1,121 @@
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { settled } from '../../../support/memory-client.ts';
-import { connected, get, post, Service } from './in-memory-connections.ts';
+import { announced, get, serve } from './held-requests.ts';
+
+const KEPT = 'keep-alive';
 
 describe('requests on a connection', () => {
-  test('are handled one at a time, in their order', async () => {
-    const { service, client, connection } = await connected();
-    expect([connection.isAnswering, connection.latest]).toStrictEqual([false, undefined]);
-    const paths = ['/1', '/2', '/3', '/4', '/5'];
-    await client.send(paths.map((path) => get(path)).join(''));
-    expect(service.handled).toStrictEqual(['/1']);
-    expect(connection.isBacklogged).toBe(true);
-    for (let answered = 1; answered < paths.length; answered++) {
-      await service.answer();
-      expect(service.handled).toStrictEqual(paths.slice(0, answered + 1));
+  test('are handled one at a time, in their order, although they arrive together', async () => {
+    const { connect, answer, handled, untilHandled } = await serve();
+    const paths = ['1', '2', '3', '4', '5'];
+    const client = await connect(paths.map((path) => get(path)).join(''));
+    for (let answered = 0; answered < paths.length; answered++) {
+      await untilHandled(answered + 1);
+      // Long enough for any other to be handled.
+      for (let i = 0; i < 10; i++) await nextIteration();
+      expect(handled).toStrictEqual(paths.slice(0, answered + 1));
+      await answer();
     }
-    expect(connection.isBacklogged).toBe(false);
-    expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/5']);
-    await service.answer();
-    expect([connection.isAnswering, client.announced]).toStrictEqual([false, Array(5).fill('keep-alive')]);
+    expect(await announced(client, 5)).toStrictEqual(Array(5).fill(KEPT));
   });
 
   test('take turns with those on other connections', async () => {
-    const service = await Service.start();
-    service.answersAtOnce = true;
-    const [a, b] = [service.connect(), service.connect()];
-    a.client.socket.write(get('/a1') + get('/a2') + get('/a3'));
-    await b.client.send(get('/b1') + get('/b2') + get('/b3'));
-    expect(service.handled).toStrictEqual(['/a1', '/b1', '/a2', '/b2', '/a3', '/b3']);
+    const { connect, answer, handled, untilHandled } = await serve();
+    await connect(get('a1') + get('a2') + get('a3'));
+    await connect(get('b1') + get('b2') + get('b3'));
+    await untilHandled(2);
+    for (let i = 0; i < 6; i++) await answer();
+    expect(handled).toStrictEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
   });
 
-  test('that are alone wait for no turn', async () => {
-    const { service, client } = await connected();
-    service.connections.runInTurn(() => void service.handled.push('another turn'));
-    await client.send(get('/'));
-    expect(service.handled).toStrictEqual(['/', 'another turn']);
+  test('beyond the 16th without an answer are ignored, and the 16th answer is the last', async () => {
+    const { connect, answer, handled, untilHandled } = await serve();
+    const paths = Array.from({ length: 100 }, (_, index) => `${index + 1}`);
+    const client = await connect(
+      paths
+        .slice(0, 50)
+        .map((path) => get(path))
+        .join(''),
+    );
+    await untilHandled(1);
+    await client.send(
+      paths
+        .slice(50)
+        .map((path) => get(path))
+        .join(''),
+    );
+    for (let i = 0; i < 16; i++) await answer();
+    expect(await announced(client, 16)).toStrictEqual([...Array(15).fill(KEPT), 'close']);
+    await client.closed();
+    expect(handled).toStrictEqual(paths.slice(0, 16));
   });
 
-  test('may have a long body, which is read as the application reads it', async () => {
-    const { client, connection } = await connected(post('/', 'Content-Length: 300000\r\n'));
-    for (let i = 0; i < 3; i++) await client.send('x'.repeat(100_000));
-    const { req } = connection.latest!;
-    expect(req.readableLength).toBeLessThan(200_000);
-    let received = 0;
-    req.on('data', (bytes: Buffer) => (received += bytes.length));
-    await settled();
-    expect([received, req.complete]).toStrictEqual([300_000, true]);
+  test('are 15 at most, and as many again when those are answered', async () => {
+    const { connect, answer } = await serve();
+    const client = await connect();
+    for (let round = 0; round < 3; round++) {
+      await client.send(get('x').repeat(15));
+      for (let i = 0; i < 15; i++) await answer();
+      expect(await announced(client, 15)).toStrictEqual(Array(15).fill(KEPT));
+    }
   });
 
-  test('wait in the socket while their client does not read', async () => {
-    const { service, client, connection } = await connected();
-    client.socket.pause();
-    await client.send(get('/1'));
-    void service.answer('x'.repeat(200_000));
-    await client.send(get('/2'));
-    expect([connection.latest?.req.url, connection.isBacklogged]).toStrictEqual(['/1', true]);
-    client.socket.resume();
-    await settled();
-    expect([connection.isBacklogged, service.handled]).toStrictEqual([false, ['/1', '/2']]);
+  test('behind one with "Connection: close" are not handled', async () => {
+    const { connect, answer, handled } = await serve();
+    const client = await connect(get('1', 'Connection: close\r\n') + get('2'));
+    await answer();
+    expect(await announced(client, 1)).toStrictEqual(['close']);
+    await client.closed();
+    expect(handled).toStrictEqual(['1']);
   });
 
-  test('are not handled once their client is gone', async () => {
-    const { service, connection } = await connected(get('/1') + get('/2'));
-    connection.socket.destroy();
-    expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
-    await service.answer();
-    expect(service.handled).toStrictEqual(['/1']);
-  });
-
-  test('after "Connection: close" are dropped', async () => {
-    const { service, client, connection } = await connected(get('/1', 'Connection: close\r\n') + get('/2'));
-    await client.send(get('/3'));
-    // Not read before the answer, however much it is.
-    expect(connection.isBacklogged).toBe(true);
-    await service.answer();
-    await client.send(get('/4'));
-    expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
-    expect([connection.isBacklogged, connection.socket.destroyed]).toStrictEqual([false, false]);
-  });
-
-  test('of a client that has ended its side are all answered, and then the connection ends', async () => {
-    const { service, client } = await connected();
-    client.socket.end(get('/1') + get('/2') + get('/3', `X-Long: ${'x'.repeat(300)}\r\n`));
-    await settled();
-    await service.answerAll();
-    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 200], true]);
-  });
-
-  test('that wait for their turn when the client leaves are not handled', async () => {
-    const { service, client, connection } = await connected();
-    service.onHandled = (response) => response.once('finish', () => connection.socket.destroy());
-    await client.send(get('/1') + get('/2'));
-    await service.answer();
-    expect(service.handled).toStrictEqual(['/1']);
-  });
-
-  test.each([
-    ['one piece', 1],
-    ['two', 8],
-  ])('beyond eight are dropped, and the eighth answer is the last: in %s', async (_, count) => {
-    const { service, client } = await connected();
-    const paths = ['/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8', '/9', '/10', '/11'];
-    const requests = paths.map((path) => get(path));
-    await client.send(requests.slice(0, count).join(''));
-    await client.send(requests.slice(count).join(''));
-    await service.answerAll();
-    expect(service.handled).toStrictEqual(paths.slice(0, 8));
-    expect(client.announced).toStrictEqual([...Array(7).fill('keep-alive'), 'close']);
-    expect(client.hasEnded).toBe(true);
-  });
-
-  test('are eight at most, and as many when those are answered', async () => {
-    const { service, client } = await connected();
-    service.answersAtOnce = true;
-    for (let i = 0; i < 3; i++) await client.send(get('/').repeat(8));
-    expect(client.announced).toStrictEqual(Array(24).fill('keep-alive'));
-  });
-
-  // Node's parser would keep each of them, and answers with an error to what follows.
-  test('beyond eight are not parsed, however many come at once', async () => {
-    const { service, client, connection } = await connected(get('/').repeat(3000));
-    const latest = connection.latest;
-    await client.send(get('/'));
-    expect(service.parsed).toBe(9);
-    expect([connection.latest, connection.isStopped]).toStrictEqual([latest, true]);
-    await service.answerAll();
-    await client.send(get('/').repeat(3000));
-    expect([service.parsed, service.handled.length, client.hasEnded]).toStrictEqual([9, 8, true]);
-    expect(connection.socket.readableLength).toBe(0);
+  test('that wait when their client leaves are not handled', async () => {
+    const { connect, answer, handled, responses, untilHandled } = await serve();
+    const client = await connect(get('1') + get('2'));
+    await untilHandled(1);
+    const closed = new Promise((resolve) => void responses[0]!.once('close', resolve));
+    client.abort();
+    await closed;
+    await answer();
+    await nextIteration();
+    expect(handled).toStrictEqual(['1']);
   });
 });
 
-describe('a drain', () => {
-  test('makes an answer the last one, unless more input is waiting', async () => {
-    const service = await Service.start();
-    const [idle, alone, waiting, late] = [0, 1, 2, 3].map(() => service.connect());
-    await alone!.client.send(get('/alone'));
-    await waiting!.client.send(get('/waiting'));
-    await waiting!.client.send(get('/waiting'));
-    await late!.client.send(get('/late'));
-    service.connections.isDraining = true;
-    await late!.client.send(get('/late'));
-    service.answersAtOnce = true;
-    for (let i = 0; i < 3; i++) void service.answer();
-    await settled();
-    expect(alone!.client.announced).toStrictEqual(['close']);
-    expect(waiting!.client.announced).toStrictEqual(['keep-alive', 'close']);
-    expect(late!.client.announced).toStrictEqual(['keep-alive', 'close']);
-    await idle!.client.send(get('/idle'));
-    expect(idle!.client.announced).toStrictEqual(['close']);
+const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
+
+// Node drops what follows a request that offers another protocol.
+describe('an offer of another protocol', () => {
+  const BODY = 'Content-Length: 5\r\n';
+  const LIST = 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n';
+
+  test.each([
+    ['alone', 1, [get('1', OFFER)]],
+    ['with a body', 1, [get('1', OFFER + BODY), '12', '345']],
+    ['behind another request, in one piece', 2, [get('0') + get('1', OFFER)]],
+    ['behind another request', 2, [get('0'), get('1', OFFER)]],
+    ['with requests behind it', 1, [get('1', OFFER) + get('2').repeat(100), get('3')]],
+    ['with a request behind its body', 1, [get('1', OFFER + BODY), `12345${get('2')}`]],
+    ['in a list, in capitals', 1, [get('1', LIST) + get('2')]],
+  ])('%s makes its answer the last one', async (_, answers, pieces) => {
+    const { connect, answer, handled, untilHandled } = await serve();
+    const client = await connect();
+    for (const piece of pieces) {
+      await client.send(piece);
+      await untilHandled(1);
+    }
+    for (let i = 0; i < answers; i++) await answer();
+    expect(await announced(client, answers)).toStrictEqual([...Array(answers - 1).fill(KEPT), 'close']);
+    await client.closed();
+    expect(handled).toHaveLength(answers);
   });
 
-  test('makes the last of the requests in one piece the last', async () => {
-    const { service, client } = await connected();
-    service.connections.isDraining = true;
-    service.answersAtOnce = true;
-    await client.send(get('/1') + get('/2') + get('/3'));
-    expect(client.announced).toStrictEqual(['keep-alive', 'keep-alive', 'close']);
-  });
-
-  test('leaves room for a request behind the body that was missing', async () => {
-    const { service, client } = await connected(post('/1', 'Content-Length: 5\r\n'));
-    service.connections.isDraining = true;
-    await client.send(`12345${get('/2')}`);
-    await service.answerAll();
-    expect([service.handled, client.announced]).toStrictEqual([
-      ['/1', '/2'],
-      ['keep-alive', 'close'],
-    ]);
-  });
-
-  test('leaves the end that the client has announced', async () => {
-    const { service, client } = await connected(get('/1'));
-    service.connections.isDraining = true;
-    await client.send(get('/2', 'Connection: close\r\n'));
-    await service.answer();
-    await client.send(get('/3'));
-    await service.answer();
-    expect(client.announced).toStrictEqual(['keep-alive', 'close']);
-    expect(service.handled).toStrictEqual(['/1', '/2']);
-  });
-
-  test('does not change an answer that is on its way', async () => {
-    const { service, client, connection } = await connected(get('/1'));
-    const { latest } = connection;
-    latest!.flushHeaders();
-    service.connections.isDraining = true;
-    await client.send(get('/2'));
-    expect(latest!.shouldKeepAlive).toBe(true);
-    await service.answerAll();
-    expect(client.announced).toStrictEqual(['keep-alive', 'close']);
+  test.each(['Upgrade: h2c', 'Connection: upgrade'])('is not made by "%s" alone', async (header) => {
+    const { connect, answer, untilHandled } = await serve();
+    const client = await connect(`${get('1', `${header}\r\n`)}GE`);
+    await untilHandled(1);
+    await client.send(get('2').slice(2));
+    for (let i = 0; i < 2; i++) await answer();
+    expect(await announced(client, 2)).toStrictEqual([KEPT, KEPT]);
   });
 });

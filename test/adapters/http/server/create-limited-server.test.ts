@@ -20,6 +20,5 @@ test.each([
     maxHeadersCount: 0,
     insecureHTTPParser: false,
     requireHostHeader: false,
-    httpAllowHalfOpen: true,
   });
 });

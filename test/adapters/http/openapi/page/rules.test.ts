@@ -58,7 +58,7 @@ it('escape what is not HTML', () => {
 it.each([
   'bare or in double quotes. Double quotes also allow spaces',
   'with no charset except utf-8',
-  '`Content-Encoding` is gzip, deflate, br',
+  '`Content-Encoding` is identity or absent',
   '`Accept` is ignored',
   'accepts other fields and does not store them',
   'well-formed, without lone surrogates',

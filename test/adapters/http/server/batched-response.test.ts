@@ -1,0 +1,40 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { setImmediate as endOfIteration } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { BatchedResponse } from '../../../../src/adapters/http/server/batched-response.ts';
+
+const responses = (count: number): readonly BatchedResponse[] =>
+  Array.from({ length: count }, () => new BatchedResponse(new IncomingMessage(new Socket())));
+
+const ended = (all: readonly BatchedResponse[]) => all.map(({ writableEnded }) => writableEnded);
+
+test('the answers of each iteration of the event loop are ended at its end', async () => {
+  for (const all of [responses(3), responses(1), responses(2)]) {
+    for (const response of all) response.end('body');
+    expect(ended(all)).not.toContain(true);
+
+    await endOfIteration();
+
+    expect(ended(all)).not.toContain(false);
+  }
+});
+
+test('the 32nd answer ends all of them at once, and the next one begins another batch', async () => {
+  const all = responses(33);
+
+  for (const response of all) response.end();
+  expect(ended(all)).toStrictEqual([...Array.from({ length: 32 }, () => true), false]);
+
+  await endOfIteration();
+  expect(ended(all)).not.toContain(false);
+});
+
+test('an answer that waits for its end counts as sent, and cannot be given twice', async () => {
+  const [once, twice] = responses(2);
+  for (const response of [once, twice]) response!.end('first');
+  expect(twice!.headersSent).toBe(true);
+  twice!.end('second');
+  await endOfIteration();
+  expect(twice!.writableLength).toBe(once!.writableLength);
+});
