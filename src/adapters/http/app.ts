@@ -44,8 +44,7 @@ const CANONICAL = { strict: true, sensitive: true };
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
-  const basePath = URL.parse(publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
-  const urls = { baseUrl: base, basePath };
+  const urls = { baseUrl: base, basePath: URL.parse(publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '' };
   const authenticated = authenticate(tokens);
   const operations = new Router<State>(CANONICAL);
   for (const { method, route, answer } of OPERATIONS) {
@@ -56,8 +55,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
 
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
-  const app = newApp(log, trustProxy);
-  app.use(requireTls(base));
+  const app = newApp(log, trustProxy).use(requireTls(base));
   if (trustProxy) app.use(reportProxy(log, publicUrl));
   if (hasCors) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
@@ -99,8 +97,7 @@ export function createMetricsApp(text: () => Promise<string>, log: RequestLog): 
     ctx.body = await text();
     ctx.type = TEXT_FORMAT;
   });
-  const app = newApp(log, false);
-  app.use(checkTarget).use(checkLength).use(router.routes());
+  const app = newApp(log, false).use(checkTarget).use(checkLength).use(router.routes());
   app.use(answerMethods(['/metrics'], ['GET', 'HEAD']));
   const handle = app.callback();
   return (request, response) => void handle(request, response);

@@ -59,7 +59,8 @@ const receive = bodyParser({
     // Drops the error instead of passing it on as the cause: it carries the body, which must not reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw refusals.BODY_TOO_LARGE;
-    if (status === 400) throw refusals.TRUNCATED_BODY;
+    // The client may leave before its body is read.
+    if (status === 400 || req.destroyed) throw refusals.TRUNCATED_BODY;
     throw error;
   },
 });

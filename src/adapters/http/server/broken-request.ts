@@ -1,5 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
-import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
+import { answerHeaders } from '../contract/answer-headers.ts';
 import { errorJson, type RequestRefused } from '../contract/errors.ts';
 import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
@@ -35,19 +35,11 @@ export function refusalOf({ code = '', rawPacket = Buffer.of() }: ClientError): 
   return LONG_URL.test(rawPacket.toString('latin1')) ? refusals.URL_TOO_LONG : refusals.HEADERS_TOO_LARGE;
 }
 
-/**
- * The last answer on a connection, for input for which the application makes none.
- *
- * @param request absent if the input has no complete headers
- */
-export function lastAnswer(refused: RequestRefused, request: IncomingMessage | undefined) {
+/** The bytes of an answer for which Node has no response. It is the last of its connection. */
+export function lastAnswer(refused: RequestRefused, requestId: string): string {
   const { status } = refused;
-  const requestId = requestIdOf(request);
   const body = errorJson(refused);
   const ending = { 'Content-Length': body.length, Date: new Date().toUTCString(), Connection: 'close' };
   const fields = Object.entries({ ...answerHeaders(requestId), ...ending }).map((field) => field.join(': '));
-  return {
-    requestId,
-    text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('\r\n')}\r\n\r\n${body}`,
-  };
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...fields, '', body].join('\r\n');
 }

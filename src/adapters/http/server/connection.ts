@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
+import { requestIdOf } from '../contract/answer-headers.ts';
 import { errorJson, type RequestRefused } from '../contract/errors.ts';
 import { NOT_HTTP } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
@@ -15,14 +16,16 @@ const REQUEST_BYTES = 4 * 1024;
 /** How long a client may keep sending after the answer to input that is not a request, in milliseconds. */
 const LINGER_MS = 1_000;
 
+/** What the connections of a server have in common. */
+type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog, 'answered'> };
+
 /**
  * A client's connection. Node parses its requests as they come. They are handled one at a time, in their order. After the
  * last one that is answered, requests are ignored, as RFC 9112, section 9.6, asks.
  */
 export class Connection {
   readonly #socket: Socket;
-  readonly #handle: RequestListener;
-  readonly #log: Pick<RequestLog, 'answered'>;
+  readonly #service: Service;
   /** All that Node has parsed and not answered, oldest first. The first is in progress. Ignored ones are at the end. */
   readonly #unanswered: ServerResponse[] = [];
   /** The answer to the last request that is not ignored, given or not. `undefined` before the first request. */
@@ -34,10 +37,9 @@ export class Connection {
   /** Why the body of the latest request cannot be read. */
   #broken: RequestRefused | undefined;
 
-  constructor(socket: Socket, handle: RequestListener, log: Pick<RequestLog, 'answered'>) {
+  constructor(socket: Socket, service: Service) {
     this.#socket = socket;
-    this.#handle = handle;
-    this.#log = log;
+    this.#service = service;
   }
 
   /** How much memory the client's unread answers, and its requests beyond the one in progress take, in bytes. */
@@ -95,12 +97,12 @@ export class Connection {
   #endWith(refused: RequestRefused, request: IncomingMessage | undefined): void {
     const socket = this.#socket;
     if (!socket.writable) return;
-    const { requestId, text } = lastAnswer(refused, request);
+    const requestId = requestIdOf(request);
     // Not a forwarded address: the headers may be those of a request that a client has smuggled past its proxy.
     const client = socket.remoteAddress;
-    this.#log.answered({ requestId, method: request?.method, status: refused.status, client });
+    this.#service.log.answered({ requestId, method: request?.method, status: refused.status, client });
     // Destroying the socket while the client still sends could destroy the answer before the client reads it.
-    socket.end(text, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+    socket.end(lastAnswer(refused, requestId), () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
   }
 
   /** The application has the latest request, and may wait for its body: its own answer will come too late. */
@@ -117,7 +119,7 @@ export class Connection {
     if (response === undefined || !this.#socket.writable) return;
     const isLatest = response === this.latest;
     if (isLatest && this.#isEnding) this.announceEnd();
-    this.#handle(response.req, response);
+    this.#service.handle(response.req, response);
     if (isLatest && this.#broken !== undefined) this.#refuseLatest();
   };
 

@@ -14,15 +14,14 @@ import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
  */
 const BACKLOG_CONNECTIONS = 4096;
 
-/** How often the memory of all connections is measured, in milliseconds, and after how many requests at the latest. */
-const MEASURE_INTERVAL_MS = 50;
+/** How often the memory of all connections is measured, and a drain closes idle ones, in milliseconds. */
+const INTERVAL_MS = 50;
+
+/** The most requests until the memory is measured again: one piece of input can hold thousands. They take 16 MiB. */
 const MAX_UNMEASURED_REQUESTS = 4_096;
 
 /** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
 const SHARE_AFTER_CUT = 0.75;
-
-/** How often a drain closes the connections that have become idle, in milliseconds. */
-const SWEEP_INTERVAL_MS = 50;
 
 /** How long idle connections stay open in a drain: a request already on its way over one still gets its answer. */
 const IDLE_GRACE_MS = 500;
@@ -78,11 +77,11 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const report: Report = (trouble) => log.connectionTrouble(trouble);
   let newRequests = 0;
   const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, report);
-  const measuring = setInterval(measure, MEASURE_INTERVAL_MS).unref();
+  const measuring = setInterval(measure, INTERVAL_MS).unref();
   server.once('close', () => clearInterval(measuring));
   // Without TLS, HTTP begins at once, otherwise after the handshake.
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-    const connection = new Connection(socket, handle, log);
+    const connection = new Connection(socket, { handle, log });
     if (httpServer.isDraining) connection.announceEnd();
     connections.set(socket, connection);
     socket.once('close', () => connections.delete(socket));
@@ -166,7 +165,7 @@ async function close(server: Server, connections: Connections, timeoutMs: number
     // https://github.com/nodejs/node/issues/60617
     const mayClose = performance.now() >= graceEndsMs && unread().length === 0;
     if (mayClose || connections.size === 0) server.close();
-  }, SWEEP_INTERVAL_MS);
+  }, INTERVAL_MS);
   const timer = setTimeout(() => {
     const unreadAtEnd = unread();
     server.close();
