@@ -6,6 +6,12 @@ import { ROOT_CERT } from '../../test/support/tls/pem-files.ts';
 /** Longer than any limit of the service that is fuzzed: see `FUZZ_LIMITS`. */
 const HANG_MS = 60_000;
 
+/** The beginning of an answer other than 100. */
+const FINAL_ANSWER = /HTTP\/1\.1 [2-5]\d\d [A-Z]/g;
+
+/** How long it waits for answers before it ends its side, in milliseconds. */
+const PATIENCE_MS = 5_000;
+
 /** What a connection received, until its end. */
 export type Seen = {
   readonly bytes: Buffer;
@@ -57,10 +63,20 @@ export class FuzzClient {
     });
   }
 
-  /** Ends this side (FIN). */
-  end(): void {
+  /**
+   * Ends this side (FIN) after so many answers, or five seconds without them. The service does not answer a client that has
+   * ended its side.
+   */
+  async end(answers: number): Promise<void> {
     this.#sentMs ??= performance.now();
+    const begunMs = performance.now();
+    const isOpen = () => this.#socket.writable && performance.now() - begunMs < PATIENCE_MS;
+    while (this.#answers < answers && isOpen()) await new Promise((resolve) => setTimeout(resolve, 5));
     this.#socket.end();
+  }
+
+  get #answers(): number {
+    return Buffer.concat(this.#received).toString('latin1').match(FINAL_ANSWER)?.length ?? 0;
   }
 
   /** Ends the connection (RST). */

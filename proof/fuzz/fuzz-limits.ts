@@ -10,5 +10,5 @@ export const FUZZ_LIMITS = {
   idleTimeoutMs: 12_000,
 } as const;
 
-/** How long the service reads on after its last answer, in milliseconds: see `connection.ts`. */
+/** How long the service reads on after its answer to what is not HTTP, in milliseconds: see `connection.ts`. */
 export const LINGER_MS = 1_000;

@@ -113,5 +113,10 @@ test('an answer may be missing only to a client that left, or that was late itse
   expect(problemsOf(livez + livez, '', { sendMs: headersTimeoutMs })).toStrictEqual([]);
   expect(problemsOf(closing, '', { sendMs: LINGER_MS - 1 })).toHaveLength(1);
   expect(problemsOf(livez, '', { sendMs: LINGER_MS })).toHaveLength(1);
-  expect(problemsOf(closing, '', { sendMs: LINGER_MS })).toStrictEqual([]);
+  expect(problemsOf(`rubbish\r\n${livez}`, '', { sendMs: LINGER_MS - 1 })).toHaveLength(1);
+  expect(problemsOf(`rubbish\r\n${livez}`, '', { sendMs: LINGER_MS })).toStrictEqual([]);
+  expect(problemsOf(closing + livez, '')).toStrictEqual([]);
+  expect(problemsOf(livez.slice(0, -2), '')).toStrictEqual([]);
+  expect(problemsOf(livez + livez.slice(0, -2), '')).toHaveLength(1);
+  expect(problemsOf(livez + request('c', 'CONNECT x:1'), '')).toStrictEqual([]);
 });

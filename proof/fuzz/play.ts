@@ -1,5 +1,6 @@
-import { closeOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
+import { bytesOf, closeOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
 import { FuzzClient, type Seen } from './fuzz-client.ts';
+import { readRequests } from './read-requests.ts';
 import type { SaneClient } from './sane-client.ts';
 
 export type Address = { readonly port: number; readonly tls: boolean };
@@ -17,12 +18,17 @@ export async function play(
     if ('send' in step) {
       await client?.send(step.send);
       if (step.sync) await sane.ask();
-    } else if (step.close === 'end') client?.end();
+    } else if (step.close === 'end') await client?.end(due(fuzzCase, step.on));
     else if (step.close === 'reset') client?.reset();
   }
   const all = [...clients].map(async ([on, client]) => {
-    if (closeOf(fuzzCase, on) === 'end') client.end();
+    if (closeOf(fuzzCase, on) === 'end') await client.end(due(fuzzCase, on));
     return [on, await client.seen()] as const;
   });
   return new Map(await Promise.all(all));
+}
+
+/** How many whole requests a connection sends. */
+function due(fuzzCase: FuzzCase, on: number): number {
+  return readRequests(bytesOf(fuzzCase, on)).requests.filter(({ bodyState }) => bodyState === 'whole').length;
 }

@@ -17,8 +17,8 @@ export type ReadRequest = {
   readonly isOdd: boolean;
 };
 
-/** What follows the requests. */
-type Rest = 'nothing' | 'incomplete' | 'broken' | 'ignored';
+/** What follows the requests. CONNECT asks for a `tunnel`: the service closes the connection, whatever is unanswered. */
+type Rest = 'nothing' | 'incomplete' | 'broken' | 'ignored' | 'tunnel';
 
 export type ReadStream = {
   readonly requests: readonly ReadRequest[];
@@ -52,6 +52,7 @@ export function readRequests(all: Buffer): ReadStream {
     const head = readHead(text, at);
     if (head === 'incomplete' || head === 'broken') return { requests, rest: head, restText: text.slice(at) };
     const { request, end, framing } = head;
+    if (request.method === 'CONNECT') return { requests, rest: 'tunnel', restText: text.slice(at) };
     if (framing === 'broken') return { requests, rest: 'broken', restText: text.slice(at) };
     const body = framing === 'chunked' ? readChunks(text, end) : readLength(text, end, framing);
     requests.push({
@@ -102,10 +103,10 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
     target,
     version: version as '1.0' | '1.1',
     headers,
-    closes: closes(method, version, headers),
-    isOdd: isLarge || isOddTarget || method === 'CONNECT' || lines.some((line) => ODD_CODING.test(line)),
+    closes: closes(version, headers),
+    isOdd: isLarge || isOddTarget || lines.some((line) => ODD_CODING.test(line)),
   };
-  return { request, end, framing: method === 'CONNECT' ? 0 : framingOf(headers, version) };
+  return { request, end, framing: framingOf(headers, version) };
 }
 
 /** Whether this can no longer become a request line. */
@@ -155,8 +156,7 @@ function framingOf(headers: Headers, version: string): Head['framing'] {
   return Number(length);
 }
 
-function closes(method: string, version: string, headers: Headers): ReadRequest['closes'] {
-  if (method === 'CONNECT') return 'must';
+function closes(version: string, headers: Headers): ReadRequest['closes'] {
   // Old clients mean the same by it, and a server may always close a connection after an answer.
   if (valuesOf({ headers }, 'proxy-connection').length > 0) return 'may';
   const [option = '', ...more] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());

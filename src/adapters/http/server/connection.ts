@@ -28,6 +28,8 @@ export class Connection {
   readonly #service: Service;
   /** All that Node has parsed and not answered, oldest first. The first is in progress. Ignored ones are at the end. */
   readonly #unanswered: ServerResponse[] = [];
+  /** The answer that the application was last asked for. */
+  #current: ServerResponse | undefined;
   /** The answer to the last request that is not ignored, given or not. `undefined` before the first request. */
   latest: ServerResponse | undefined;
   /** Further requests are ignored. */
@@ -74,10 +76,11 @@ export class Connection {
    */
   refuse(refused: RequestRefused, request?: IncomingMessage): void {
     const { latest } = this;
+    if (this.#broken !== undefined) return;
     if (latest?.req.complete === false) {
       this.#isStopped = true;
-      this.#broken ??= refused;
-      if (latest === this.#unanswered[0] || latest.headersSent) this.#refuseLatest();
+      this.#broken = refused;
+      if (latest === this.#current) this.#refuseLatest();
     } else if (!this.#isStopped) {
       this.#isStopped = true;
       if (latest === undefined) this.#endWith(refused, request);
@@ -119,6 +122,7 @@ export class Connection {
     if (response === undefined || !this.#socket.writable) return;
     const isLatest = response === this.latest;
     if (isLatest && this.#isEnding) this.announceEnd();
+    this.#current = response;
     this.#service.handle(response.req, response);
     if (isLatest && this.#broken !== undefined) this.#refuseLatest();
   };
