@@ -1,30 +1,27 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-type Exposed<T> = { readonly name: string; readonly help: string; readonly read: () => T };
+type Description = { readonly name: string; readonly help: string };
+type Counted<Value> = Description & { readonly label: string; readonly values: readonly Value[] };
 
 /**
- * Exposes counts that others keep, by the values of a label. A scrape reads them: counting a request is then one
- * addition, while prom-client's `inc` looks up the labels each time.
+ * Exposes a counter with one label.
+ *
+ * @param values the values of the label that begin at 0: a counter that begins at 1 has no increase
+ * @returns adds one to the counter of a value
  */
-export function exposeCounts(
+export function exposeCounter<Value extends string | number>(
   registry: Registry,
-  { label, read, ...description }: Exposed<Iterable<readonly [string, number]>> & { readonly label: string },
-): void {
-  const counter: Counter = new Counter({
-    ...description,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      counter.reset();
-      for (const [value, count] of read()) counter.inc({ [label]: value }, count);
-    },
-  });
+  { label, values, ...description }: Counted<Value>,
+): (value: Value) => void {
+  const counter = new Counter({ ...description, labelNames: [label], registers: [registry] });
+  for (const value of values) counter.inc({ [label]: value }, 0);
+  return (value) => counter.inc({ [label]: value });
 }
 
 /** Exposes a figure that can fall, read at each scrape. */
 export function exposeFigure(
   registry: Registry,
-  { read, ...description }: Exposed<number | Promise<number>>,
+  { read, ...description }: Description & { readonly read: () => number | Promise<number> },
 ): void {
   const gauge: Gauge = new Gauge({
     ...description,

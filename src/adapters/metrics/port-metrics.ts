@@ -7,35 +7,30 @@ import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
-import { exposeCounts, exposeFigure } from './expose.ts';
+import { exposeCounter, exposeFigure } from './expose.ts';
 
-/** Counts how the calls of a method end. */
-function counting<Result, Outcome extends string>(
-  counts: Record<Outcome | 'failed', number>,
-  outcomeOf: (result: Result) => Outcome | undefined,
-) {
-  const succeeded = (result: Result) => {
-    const outcome = outcomeOf(result);
-    if (outcome !== undefined) counts[outcome]++;
-  };
+/** Reports how the calls of a method end. */
+function reporting<Result>(succeeded: (result: Result) => void, failed: () => void) {
   return <R extends Result>(call: () => Promise<R>): Promise<R> => {
     const promise = call();
-    void promise.then(succeeded, () => counts.failed++);
+    void promise.then(succeeded, failed);
     return promise;
   };
 }
 
 /** Counts the decisions of the limiter. */
 export function countDecisions(limiter: RateLimiter, registry: Registry): RateLimiter {
-  const decisions = { allowed: 0, limited: 0, failed: 0 };
-  exposeCounts(registry, {
+  const count = exposeCounter(registry, {
     name: 'petstore_rate_limit_decisions_total',
     help: 'Requests of keys with a limit: within it, beyond it, or not counted because counting failed.',
     label: 'decision',
-    read: () => Object.entries(decisions),
+    values: ['allowed', 'limited', 'failed'],
   });
-  const count = counting(decisions, ({ allowed }: Allowance) => (allowed ? 'allowed' : 'limited'));
-  return around(limiter, STORAGE_OPERATIONS.limiter, () => count);
+  const report = reporting(
+    ({ allowed }: Allowance) => count(allowed ? 'allowed' : 'limited'),
+    () => count('failed'),
+  );
+  return around(limiter, STORAGE_OPERATIONS.limiter, () => report);
 }
 
 /**
@@ -43,18 +38,20 @@ export function countDecisions(limiter: RateLimiter, registry: Registry): RateLi
  * so it reports refusals itself.
  */
 export function countVerifications(registry: Registry) {
-  /** `failed`: the key could not be checked, or there is a bug. */
-  const outcomes = { accepted: 0, unknown: 0, expired: 0, revoked: 0, failed: 0 };
-  exposeCounts(registry, {
+  const count = exposeCounter(registry, {
     name: 'petstore_key_verifications_total',
     help: 'Verifications of API keys by their outcome.',
     label: 'outcome',
-    read: () => Object.entries(outcomes),
+    /** `failed`: the key could not be checked, or there is a bug. */
+    values: ['accepted', 'unknown', 'expired', 'revoked', 'failed'],
   });
-  const count = counting(outcomes, (caller: Caller | undefined) => caller && 'accepted');
+  const report = reporting(
+    (caller: Caller | undefined) => caller && count('accepted'),
+    () => count('failed'),
+  );
   return {
-    onTokenRefused: (reason: TokenRefusal) => void outcomes[reason]++,
-    tokens: (tokens: TokenVerifier) => around(tokens, { verify: 'verify' }, () => count),
+    onTokenRefused: (reason: TokenRefusal) => count(reason),
+    tokens: (tokens: TokenVerifier) => around(tokens, { verify: 'verify' }, () => report),
   };
 }
 

@@ -1,6 +1,5 @@
-import { Counter, type Registry } from 'prom-client';
-import { exposeCounts, exposeFigure } from './expose.ts';
-import { exposeHistogram } from './histogram.ts';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { exposeCounter } from './expose.ts';
 
 /** The part of a request's record that is measured. */
 export type AnsweredRequest = {
@@ -31,63 +30,55 @@ export const DURATION_BUCKETS = [
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-const OTHER = 'OTHER';
 const NONE = 'none';
 
 /** Counts requests and takes their time. What clients send never becomes a label. */
 export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
-  let inFlight = 0;
-  const answers = new Map(statuses.map((status) => [String(status), 0]));
-  const deprecatedCalls = new Map<string, number>();
-  /** By the labels. */
-  const observers = new Map<string, (value: number) => void>();
-  const durations = exposeHistogram(
-    registry,
-    'http_request_duration_seconds',
-    'From the parsed headers of a request to the last byte of its answer.',
-    DURATION_BUCKETS,
-  );
+  const registers = [registry];
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'From the parsed headers of a request to the last byte of its answer.',
+    labelNames: ['method', 'route', 'status_class'],
+    buckets: DURATION_BUCKETS,
+    registers,
+  });
   const unparsed = new Counter({
     name: 'http_unparsed_requests_total',
     help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
-    registers: [registry],
+    registers,
   });
-  exposeFigure(registry, {
+  const inFlight = new Gauge({
     name: 'http_requests_in_flight',
     help: 'Requests without a complete answer.',
-    read: () => inFlight,
+    registers,
   });
-  exposeCounts(registry, {
+  const countDeprecatedCall = exposeCounter<string>(registry, {
     name: 'petstore_deprecated_calls_total',
     help: 'Calls of a deprecated operation by the id of the API key.',
     label: 'key_id',
-    read: () => deprecatedCalls,
+    values: [],
   });
-  exposeCounts(registry, {
+  const countResponse = exposeCounter(registry, {
     name: 'http_responses_total',
     help: 'Answers by their status.',
     label: 'status',
-    read: () => answers,
+    values: statuses,
   });
   return {
     /** Call it when the application gets a request. */
-    began: () => void inFlight++,
+    began: () => inFlight.inc(),
     /** Call it once for each request: after `began`, or with a request that the application did not see. */
     answered({ method, route = NONE, status, durationMs, keyId }: AnsweredRequest): void {
-      if (status !== undefined) count(answers, String(status));
+      if (status !== undefined) countResponse(status);
       if (durationMs === undefined) return unparsed.inc();
-      inFlight--;
-      const name = method !== undefined && METHODS.has(method) ? method : OTHER;
-      const status_class = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
-      const observe = observers.getOrInsertComputed(`${name} ${status_class} ${route}`, () =>
-        durations({ method: name, route, status_class }),
-      );
-      observe(durationMs / 1_000);
-      if (route === deprecatedRoute && keyId !== undefined) count(deprecatedCalls, keyId);
+      inFlight.dec();
+      const labels = {
+        method: method !== undefined && METHODS.has(method) ? method : 'OTHER',
+        route,
+        status_class: status === undefined ? NONE : `${Math.trunc(status / 100)}xx`,
+      };
+      durations.observe(labels, durationMs / 1_000);
+      if (route === deprecatedRoute && keyId !== undefined) countDeprecatedCall(keyId);
     },
   };
-}
-
-function count(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1);
 }

@@ -1,11 +1,9 @@
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { faultOf } from '../../application/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
-import { exposeFigure } from './expose.ts';
-import { exposeHistogram } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
 type OperatorError = Extract<PetError | ApiKeyError | StorageSetupError, { readonly fault: 'operator' }>;
@@ -51,38 +49,35 @@ const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
  */
 export function storageMetrics(registry: Registry) {
   const registers = [registry];
-  const durations = exposeHistogram(
-    registry,
-    'petstore_storage_operation_duration_seconds',
-    'How long operations of the storage took, the failed ones included.',
-    DURATION_BUCKETS,
-  );
+  const durations = new Histogram({
+    name: 'petstore_storage_operation_duration_seconds',
+    help: 'How long operations of the storage took, the failed ones included.',
+    labelNames: ['operation'],
+    buckets: DURATION_BUCKETS,
+    registers,
+  });
   const failures = new Counter({
     name: 'petstore_storage_failures_total',
     help: 'Operations of the storage that failed.',
     labelNames: ['operation', 'kind'],
     registers,
   });
-  const commits = exposeHistogram(
-    registry,
-    'petstore_storage_commit_inserts',
-    'How many inserts shared a commit.',
-    COMMIT_BUCKETS,
-  );
-  /** The values of `CONNECTION_FIGURES`. */
-  const connections = [0, 0, 0];
-  for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
-    exposeFigure(registry, { name, help, read: () => connections[index]! });
-  }
+  const commits = new Histogram({
+    name: 'petstore_storage_commit_inserts',
+    help: 'How many inserts shared a commit.',
+    buckets: COMMIT_BUCKETS,
+    registers,
+  });
+  const connections = CONNECTION_FIGURES.map(([name, help]) => new Gauge({ name, help, registers }));
   const refusals = new Counter({
     name: 'petstore_storage_connection_refusals_total',
     help: 'Calls that got no connection to the storage.',
     registers,
   });
   const meter: StorageMeter = {
-    insertsCommitted: commits({}),
+    insertsCommitted: (count) => commits.observe(count),
     connection(event) {
-      for (const [index, change] of CHANGES[event].entries()) connections[index]! += change;
+      for (const [index, gauge] of connections.entries()) gauge.inc(CHANGES[event][index]);
       if (event === 'refused') refusals.inc();
     },
     log(bytes, checkpointedAt) {
@@ -93,11 +88,12 @@ export function storageMetrics(registry: Registry) {
     },
   };
   const measure = (operation: string) => {
-    const observe = durations({ operation });
+    const labels = { operation };
+    durations.zero(labels);
     for (const kind of FAILURES) failures.inc({ operation, kind }, 0);
     return <T>(run: () => Promise<T>): Promise<T> => {
       const startedMs = performance.now();
-      const end = () => observe((performance.now() - startedMs) / 1_000);
+      const end = () => durations.observe(labels, (performance.now() - startedMs) / 1_000);
       const promise = run();
       void promise.then(end, (error: unknown) => {
         end();

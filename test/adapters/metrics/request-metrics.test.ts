@@ -103,11 +103,8 @@ it('the calls of a deprecated operation are counted by the id of the key, whatev
   answer({ method: 'HEAD', route: '/v1/pets/:petId', status: 404 });
   answer({ route: '/v1/pets/:petId', keyId: 'ann' });
   answer({ route: '/v1/pets/:petId', keyId: undefined });
-  const counts = {
+  expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual({
     'petstore_deprecated_calls_total{key_id="tom"}': 2,
     'petstore_deprecated_calls_total{key_id="ann"}': 1,
-  };
-  expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
-  // A scrape only reads.
-  expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
+  });
 });
