@@ -72,6 +72,7 @@ export async function startKeys(
 /** The command that creates a key in the storage. */
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;
 
-function isLoopback(host: string): boolean {
+/** Whether only this machine can reach a service with this `HOST`. */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -27,7 +27,7 @@ import { listenAt, requireHost } from './address.ts';
 import { certificateRenewal, readCertificate } from './certificate.ts';
 import { loadMetrics, measuredApp, measuredLog } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
-import { type MadeKey, startKeys } from './start-keys.ts';
+import { isLoopback, type MadeKey, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
@@ -55,6 +55,11 @@ export type StartOptions = {
 
 /** More often than the repository writes one key's use, to show a first use soon. */
 const RECORD_USES_EVERY_MS = 10_000;
+
+/** It names no variable: without a proxy, TRUST_PROXY would let clients forge addresses. */
+const NO_PROXY =
+  'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
+  'one, as docs/operations.md#a-proxy-in-front shows';
 
 /** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;
@@ -88,6 +93,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   opening.defer(async () => tracing?.stop());
   const opened = { storage: tracing?.storage(storage) ?? storage, tracing, metrics, tls };
   const { drain, renewCertificate, ...service } = await startOn(config, log, opened, options);
+  if (!isLoopback(config.host) && !config.trustProxy && config.publicUrl === undefined) log.info(NO_PROXY);
   const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();

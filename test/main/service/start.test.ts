@@ -11,6 +11,10 @@ import { newFile } from '../../support/sqlite.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 
+const NO_PROXY =
+  'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
+  'one, as docs/operations.md#a-proxy-in-front shows';
+
 describe('a service', () => {
   it('builds absolute URLs from PUBLIC_URL', async () => {
     const { url } = await startService({ PUBLIC_URL: 'https://petstore.example/api/' });
@@ -25,6 +29,16 @@ describe('a service', () => {
     const { url } = await startService({ HOST });
     expect(new URL(url).hostname).toBe(HOST === '::1' ? '[::1]' : HOST);
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
+  });
+
+  it.each([
+    [{ HOST: '0.0.0.0' }, [NO_PROXY]],
+    [{ HOST: '0.0.0.0', TRUST_PROXY: 'true' }, []],
+    [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://petstore.example' }, []],
+    [{ HOST: '127.0.0.2' }, []],
+  ])('says where a port belongs that others reach without a proxy: %j', async (env, lines) => {
+    const { log } = await startService(env);
+    expect(log.map(({ msg }) => msg)).toStrictEqual(lines);
   });
 
   it.skipIf(process.platform !== 'linux')(
