@@ -17,7 +17,7 @@ import type { Form } from './stage.ts';
 const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
 
   npm run test:failure                    three repetitions; writes proof/failure/results.md
-  npm run test:failure -- --short         one repetition with shorter loads, in less than four minutes
+  npm run test:failure -- --short         one repetition with shorter loads, in about five minutes
   npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
                           --minutes 60    repeats the scenarios in random order until the clients have sent requests

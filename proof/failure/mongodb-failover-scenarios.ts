@@ -1,17 +1,9 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { afterDeath } from '../../test/support/after-death.ts';
-import { onPath } from '../../test/support/mongod-binary.ts';
-import { ROOT } from '../../test/support/process.ts';
-import { ask } from './ask.ts';
 import { figures, requestsOf } from './figures.ts';
-import { freePort } from './free-port.ts';
+import { haproxyBefore } from './haproxy-before.ts';
 import type { Load } from './load.ts';
 import { type MongoScenario, type MongoStore, servicesOn } from './mongodb-store.ts';
 import type { ReplicaSetOptions } from './replica-set.ts';
-import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import { until } from './until.ts';
 
 /** MongoDB's own settings: an election after 10 s. */
 const DEFAULTS: ReplicaSetOptions = { settings: {} };
@@ -21,32 +13,6 @@ const SHIPPED: ReplicaSetOptions = {
   settings: { electionTimeoutMillis: 3_000 },
   parameters: { oplogNetworkTimeoutBufferSeconds: 1 },
 };
-
-type Url = Pick<ServiceProcess, 'url'>;
-
-/** HAProxy as `deploy/haproxy` ships it, in front of two services. */
-async function haproxyBefore(stage: Stage, services: readonly Url[]): Promise<Url | undefined> {
-  const program = await onPath('haproxy');
-  if (program === undefined) {
-    stage.leftOut = 'no haproxy on the PATH';
-    return undefined;
-  }
-  const port = await freePort();
-  const [PETSTORE_1 = '', PETSTORE_2 = ''] = services.map(({ url }) => new URL(url).host);
-  const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
-  const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
-  const cleanUp = afterDeath(['kill', '-KILL', `${proxy.pid}`]);
-  stage.owned.defer(async () => {
-    proxy.kill('SIGKILL');
-    cleanUp.cancel();
-  });
-  const url = `http://127.0.0.1:${port}`;
-  await until(
-    'HAProxy serves',
-    async () => (await ask(`${url}/readyz`).catch(() => undefined))?.status === 200,
-  );
-  return { url };
-}
 
 type Failover = {
   readonly name: string;

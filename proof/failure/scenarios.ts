@@ -6,6 +6,7 @@ import {
   MONGODB_SERVER_CLOCK_SCENARIO,
   SQLITE_CLOCK_SCENARIO,
 } from './clock-scenarios.ts';
+import { FLOOD_SCENARIOS } from './flood-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { FAILOVER_SCENARIOS } from './mongodb-failover-scenarios.ts';
 import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
@@ -52,7 +53,8 @@ export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull' | 'alone'> & {
   readonly on: (lane: Lane, how: How) => Promise<Result>;
 };
 
-const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
+const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS];
+const BESIDE_SQLITE = [...LOG_SCENARIOS, ...FLOOD_SCENARIOS];
 const MONGODB: readonly MongoScenario[] = [
   ...MONGODB_SCENARIOS,
   ...FAILOVER_SCENARIOS,
@@ -65,7 +67,10 @@ const MONGODB: readonly MongoScenario[] = [
 
 /** By storage. */
 export const PLAYS_ON: Readonly<Record<string, readonly Play[]>> = {
-  SQLite: SQLITE.map((scenario) => ({ ...scenario, on: (lane, how) => lane.onFile(scenario, how) })),
+  SQLite: [...SQLITE, ...BESIDE_SQLITE].map((scenario) => ({
+    ...scenario,
+    on: (lane, how) => lane.onFile(scenario, how),
+  })),
   MongoDB: MONGODB.map((scenario) => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
   // It ends with its process.
   memory: [],

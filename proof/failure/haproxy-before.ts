@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterDeath } from '../../test/support/after-death.ts';
+import { onPath } from '../../test/support/mongod-binary.ts';
+import { ROOT } from '../../test/support/process.ts';
+import { ask } from './ask.ts';
+import { freePort } from './free-port.ts';
+import type { ServiceProcess } from './service-process.ts';
+import type { Stage } from './stage.ts';
+import { until } from './until.ts';
+
+/** HAProxy as `deploy/haproxy` ships it, in front of two services. Without it the scenario is left out. */
+export async function haproxyBefore(
+  stage: Stage,
+  services: readonly Pick<ServiceProcess, 'url'>[],
+): Promise<{ readonly url: string; readonly pid: number } | undefined> {
+  const program = await onPath('haproxy');
+  if (program === undefined) {
+    stage.leftOut = 'no haproxy on the PATH';
+    return undefined;
+  }
+  const port = await freePort();
+  const [PETSTORE_1 = '', PETSTORE_2 = ''] = services.map(({ url }) => new URL(url).host);
+  const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
+  const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
+  const cleanUp = afterDeath(['kill', '-KILL', `${proxy.pid}`]);
+  stage.owned.defer(async () => {
+    proxy.kill('SIGKILL');
+    cleanUp.cancel();
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(
+    'HAProxy serves',
+    async () => (await ask(`${url}/readyz`).catch(() => undefined))?.status === 200,
+  );
+  return { url, pid: proxy.pid! };
+}
