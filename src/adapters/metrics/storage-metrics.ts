@@ -4,6 +4,7 @@ import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
+import { exposeFigure } from './expose.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
 type OperatorError = Extract<PetError | ApiKeyError | StorageSetupError, { readonly fault: 'operator' }>;
