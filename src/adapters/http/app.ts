@@ -10,8 +10,13 @@ import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
 import { logRequest, type State } from './middleware/log-request.ts';
 import { answerMethods } from './middleware/routes.ts';
-import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
-import { reportProxy } from './middleware/report-proxy.ts';
+import {
+  baseUrl,
+  checkForwarded,
+  checkLength,
+  checkTarget,
+  reportAddress,
+} from './middleware/request-target.ts';
 import { requireTls } from './middleware/strict-transport.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
@@ -56,7 +61,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
   const app = newApp(log, trustProxy).use(requireTls(base));
-  if (trustProxy) app.use(reportProxy(log, publicUrl));
+  if (trustProxy) app.use(reportAddress(log));
   if (hasCors) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
   if (trustProxy && publicUrl === undefined) app.use(checkForwarded);

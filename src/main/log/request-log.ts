@@ -13,8 +13,6 @@ const CONNECTION_TROUBLES = {
   refused: 'connections refused: as many as MAX_CONNECTIONS are open',
   tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
   'not-tls': 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
-  'http-at-proxy':
-    'X-Forwarded-Proto says http, but PUBLIC_URL is https: redirect http at the proxy, or let it pass the real scheme on',
   'no-address-from-proxy':
     'X-Forwarded-For has no IP address: errors are logged with the address of the proxy; let it append that of the client',
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',

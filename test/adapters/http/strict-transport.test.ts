@@ -33,25 +33,3 @@ test.each<readonly [string, Options, Record<string, string>, string | undefined]
     expect([answer.status, answer.headers[HEADER]]).toStrictEqual([status, expected]);
   }
 });
-
-test('a trusted proxy that takes http although the public URL is one of https is reported', async () => {
-  await using api = await startApi({ ...PUBLIC, trustProxy: true });
-  for (const proto of [undefined, '', 'https', 'http, https'])
-    await api.get('/livez', { 'x-forwarded-proto': proto });
-  expect(api.log.troubles).toStrictEqual([]);
-  await api.get('/livez', { 'x-forwarded-proto': 'HTTP' });
-  expect(api.log.troubles).toStrictEqual([{ kind: 'http-at-proxy' }]);
-});
-
-test.each<Options>([
-  { trustProxy: true },
-  { publicUrl: 'http://petstore.example', trustProxy: true },
-  PUBLIC,
-])(
-  'http at a proxy is not reported without a public URL of https and a trusted proxy: %j',
-  async (options) => {
-    await using api = await startApi(options);
-    await api.get('/livez', { 'x-forwarded-proto': 'http' });
-    expect(api.log.troubles).toStrictEqual([]);
-  },
-);

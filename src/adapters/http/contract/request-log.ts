@@ -43,11 +43,10 @@ export type ConnectionTrouble =
   /**
    * cut-off: the answers that clients did not read took too much memory, and the largest holders lost their connections.
    * refused: the limit of connections was reached. tls: a client began with a TLS handshake on a plain port. not-tls: a
-   * client began with a plain request on a TLS port. http-at-proxy: the trusted proxy says that it got a request over
-   * http, although the public URL is one of https. no-address-from-proxy: what the trusted proxy forwards as the address
-   * of the client is none.
+   * client began with a plain request on a TLS port. no-address-from-proxy: what the trusted proxy forwards as the
+   * address of the client is none.
    */
-  | { readonly kind: 'cut-off' | 'refused' | 'tls' | 'not-tls' | 'http-at-proxy' | 'no-address-from-proxy' }
+  | { readonly kind: 'cut-off' | 'refused' | 'tls' | 'not-tls' | 'no-address-from-proxy' }
   /** A TLS handshake failed. `reason` is Node's code or OpenSSL's. */
   | { readonly kind: 'handshake'; readonly reason: string };
 

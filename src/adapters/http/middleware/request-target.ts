@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
@@ -73,7 +74,7 @@ export function clientAddress(request: IncomingMessage, trustProxy: boolean): st
  * The address that the nearest proxy forwards, without its port: empty when the value is no address, `undefined` when
  * there is no value.
  */
-export function forwardedAddress({ headers }: IncomingMessage): string | undefined {
+function forwardedAddress({ headers }: IncomingMessage): string | undefined {
   const value = last(headers['x-forwarded-for']) || undefined;
   if (value === undefined) return undefined;
   const [, ipv4, ipv6] = WITH_PORT.exec(value) ?? [];
@@ -81,8 +82,16 @@ export function forwardedAddress({ headers }: IncomingMessage): string | undefin
   return address.length <= MAX_ADDRESS_LENGTH && isIP(address) !== 0 ? address : '';
 }
 
+/** Reports a trusted proxy that forwards something other than an address of the client. */
+export function reportAddress(log: Pick<RequestLog, 'connectionTrouble'>): Middleware {
+  return ({ req }, next) => {
+    if (forwardedAddress(req) === '') log.connectionTrouble({ kind: 'no-address-from-proxy' });
+    return next();
+  };
+}
+
 /** The values of the nearest proxy; an empty one counts as absent. Earlier values in a list may come from the client. */
-export function forwarded({ headers }: IncomingMessage) {
+function forwarded({ headers }: IncomingMessage) {
   const proto = last(headers['x-forwarded-proto']) || undefined;
   return { proto, host: last(headers['x-forwarded-host']) || undefined };
 }
