@@ -258,10 +258,11 @@ class JudgedConnection {
     const missing = due - this.answers;
     if (missing <= 0 || rest === 'tunnel' || sendMs >= FUZZ_LIMITS.headersTimeoutMs) return;
     if (missing === 1 && rest === 'broken' && sendMs >= LINGER_MS) return;
-    // So may the end of the client's side before its request is whole, and bytes behind the last request: the client
-    // fails to send them before it reads.
-    const isCut = rest === 'incomplete' || requests.at(-1)?.bodyState === 'incomplete';
-    if ((missing === 1 && isCut) || (rest === 'ignored' && restText !== '')) return;
+    const lastBody = requests.at(-1)?.bodyState;
+    // The client ends its side before its request is whole.
+    if (missing === 1 && (rest === 'incomplete' || lastBody === 'incomplete')) return;
+    // The client fails to send what follows the last request, or a broken body, before it reads.
+    if (lastBody === 'broken' || (rest === 'ignored' && restText !== '')) return;
     this.problems.push(
       `${this.answers} of ${due} answers: none to ${named(requests[this.answers])} (then: ${rest})`,
     );

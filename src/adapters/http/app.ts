@@ -79,8 +79,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
 function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   const app = new Koa<State>();
   app.on('error', (error: Error, { req, state }: RouterContext<State>) => {
-    // Koa also reports clients that have left. There is no answer left to give.
-    if (error !== req.socket.errored) log.failed(error, state.requestId);
+    // Koa also reports clients that have left.
+    if (!req.socket.destroyed) log.failed(error, state.requestId);
   });
   app.use(logRequest(log, trustProxy));
   app.use(answerErrors(log, trustProxy));

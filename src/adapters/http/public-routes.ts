@@ -94,6 +94,8 @@ function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: Pa
   if (isGzipped) ctx.set('Content-Encoding', 'gzip');
   ctx.type = type;
   ctx.length = content.length;
+  // Koa's pipeline adds nine for `close`. Node warns of a leak beyond ten.
+  ctx.res.setMaxListeners(20);
   ctx.body = Readable.from(portions(content), { objectMode: false });
 }
 

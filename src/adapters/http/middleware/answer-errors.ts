@@ -31,7 +31,9 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
       ctx.state.client = clientAddress(ctx.req, trustProxy);
       await dropBody(ctx);
       ctx.status = answer.status;
-      ctx.set({ ...headers, ...answer.headers });
+      // A handler may have set another before it failed.
+      ctx.set('Content-Type', headers['Content-Type']);
+      ctx.set(answer.headers);
       ctx.body = errorJson(answer);
     }
   };
