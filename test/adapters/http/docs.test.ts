@@ -122,16 +122,3 @@ describe('/docs', () => {
     }
   });
 });
-
-test('a file of the page is sent without a warning of the process', async () => {
-  const warnings: Error[] = [];
-  const keep = (warning: Error) => void warnings.push(warning);
-  process.on('warning', keep);
-  onTestFinished(() => void process.off('warning', keep));
-  await using api = await startApi({ speaksTls: true });
-  const get = 'GET /docs HTTP/1.1\r\nHost: x\r\n';
-  expect(await api.raw(`${get}\r\n${get}Connection: close\r\n\r\n`)).toHaveLength(2);
-  // Node emits warnings later.
-  await new Promise(setImmediate);
-  expect(warnings).toStrictEqual([]);
-});
