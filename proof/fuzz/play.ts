@@ -28,7 +28,8 @@ export async function play(
   return new Map(await Promise.all(all));
 }
 
-/** How many whole requests a connection sends. */
+/** How many answers come before the client ends its side: to whole requests, and to what is no request. */
 function due(fuzzCase: FuzzCase, on: number): number {
-  return readRequests(bytesOf(fuzzCase, on)).requests.filter(({ bodyState }) => bodyState === 'whole').length;
+  const { requests, rest } = readRequests(bytesOf(fuzzCase, on));
+  return requests.filter(({ bodyState }) => bodyState === 'whole').length + (rest === 'broken' ? 1 : 0);
 }
