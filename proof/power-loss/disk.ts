@@ -4,7 +4,7 @@ import type { DiskEvent } from './disk-event.ts';
 type Write = Extract<DiskEvent, { type: 'write' | 'truncate' }>;
 type Naming = Extract<DiskEvent, { type: 'create' | 'mkdir' | 'unlink' | 'rename' }>;
 type Pending<Event> = { readonly number: number; readonly event: Event };
-type Inode = { durable: Buffer; pending: Pending<Write>[] };
+type Inode = { durable: Buffer; pending: Pending<Write>[]; readonly dropped: Map<number, Buffer> };
 type Names = Map<string, Inode>;
 
 /** What a power cut destroys: whole events, and the end of one write. */
@@ -13,32 +13,59 @@ export type Loss = {
   readonly torn?: { readonly number: number; readonly keptBytes: number };
 };
 
+export const NO_LOSS: Loss = { events: new Set() };
+
 /** An event that a power cut may destroy. */
 export type Unsynced = { readonly number: number; readonly bytes: number };
+
+/** What Linux writes back, drops and evicts at once. */
+const PAGE_BYTES = 4_096;
+
+/**
+ * Whether a failed write-back drops a page: the first or the last one in the order of writes, or one that only earlier
+ * runs have written to.
+ */
+export type Drops = (page: Readonly<Record<'isFirst' | 'isLast' | 'isOld', boolean>>) => boolean;
 
 /**
  * A disk with a cache in front of it, which forgets what was not synced. It promises nothing else: what was written
  * later may reach the disk first, and so may the name of a file, or its contents without the name.
+ *
+ * A page that a failed write-back drops is clean: programs read it from the cache, no later sync writes it, and it is
+ * gone when the kernel evicts it. A later write to the page makes the whole page dirty again.
  */
 export class Disk {
+  readonly #drops: Drops;
   #names: Names = new Map();
   readonly #durableNames: Names = new Map();
   #pendingNames: (Pending<Naming> & { readonly inode: Inode | undefined })[] = [];
+
+  /** @param drops all dirty pages by default */
+  constructor(drops: Drops = () => true) {
+    this.#drops = drops;
+  }
 
   apply(event: DiskEvent, number: number): void {
     switch (event.type) {
       case 'write':
       case 'truncate':
-        this.#names.get(event.path)?.pending.push({ number, event });
+        this.#write(event, number);
         break;
       case 'sync':
         this.#sync(event.path, event.covers);
+        break;
+      case 'failed':
+        this.#fail(event);
+        break;
+      case 'evicted':
+        for (const { dropped } of this.#names.values()) dropped.clear();
         break;
       case 'acknowledged':
       case 'written':
         break;
       default: {
-        const inode = event.type === 'create' ? { durable: Buffer.alloc(0), pending: [] } : undefined;
+        const inode =
+          event.type === 'create' ? { durable: Buffer.alloc(0), pending: [], dropped: new Map() } : undefined;
         this.#pendingNames.push({ number, event, inode });
         this.#names = rename(this.#names, event, inode);
       }
@@ -73,15 +100,29 @@ export class Disk {
     return new Map(contents);
   }
 
+  /** The files as programs read them, with what failed write-backs have dropped. */
+  cached(): ReadonlyMap<string, Buffer> {
+    return new Map(Array.from(this.#names, ([path, inode]) => [path, read(inode)]));
+  }
+
+  #write(event: Write, number: number): void {
+    const inode = this.#names.get(event.path);
+    if (inode === undefined) return;
+    const isAppended = event.type === 'write' && event.offset === -1;
+    const size = isAppended || inode.dropped.size > 0 ? read(inode).length : 0;
+    const placed = isAppended ? { ...event, offset: size } : event;
+    for (const page of inode.dropped.size > 0 ? pagesOf(placed, size) : []) {
+      const bytes = inode.dropped.get(page);
+      const again = { type: 'write', path: event.path, offset: page * PAGE_BYTES } as const;
+      if (bytes !== undefined) inode.pending.push({ number, event: { ...again, bytes } });
+      inode.dropped.delete(page);
+    }
+    inode.pending.push({ number, event: placed });
+  }
+
   #sync(path: string, covers: number): void {
     const inode = this.#names.get(path);
-    if (inode !== undefined) {
-      const isCovered = ({ number }: Pending<Write>) => number < covers;
-      const covered = inode.pending.filter(isCovered).map(({ event }) => event);
-      inode.durable = written(inode.durable, covered);
-      inode.pending = inode.pending.filter((one) => !isCovered(one));
-      return;
-    }
+    if (inode !== undefined) return writeBack(inode, covers, () => false);
     const isCovered = ({ number, event }: Pending<Naming>) => dirname(event.path) === path && number < covers;
     for (const { event, inode: made } of this.#pendingNames.filter(isCovered)) {
       const renamed = rename(this.#durableNames, event, made);
@@ -89,6 +130,14 @@ export class Disk {
       for (const [name, each] of renamed) this.#durableNames.set(name, each);
     }
     this.#pendingNames = this.#pendingNames.filter((one) => !isCovered(one));
+  }
+
+  #fail({ path, covers, first }: Extract<DiskEvent, { type: 'failed' }>): void {
+    const inode = this.#names.get(path);
+    if (inode === undefined) return;
+    writeBack(inode, covers, ({ index, count, number }) =>
+      this.#drops({ isFirst: index === 0, isLast: index === count - 1, isOld: number < first }),
+    );
   }
 }
 
@@ -105,10 +154,53 @@ function rename(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode |
   return renamed;
 }
 
+function read({ durable, pending, dropped }: Inode): Buffer {
+  const events = pending.map(({ event }) => event);
+  const bytes = written(durable, events);
+  for (const [page, content] of dropped) bytes.set(content, page * PAGE_BYTES);
+  return bytes;
+}
+
+type Dirty = { readonly index: number; readonly count: number; readonly number: number };
+
+/** @param drops whether a dirty page is dropped, by its place in the order of writes, and the number of the last one */
+function writeBack(inode: Inode, covers: number, drops: (page: Dirty) => boolean): void {
+  const covered = inode.pending.filter(({ number }) => number < covers);
+  inode.pending = inode.pending.filter(({ number }) => number >= covers);
+  const events = covered.map(({ event }) => event);
+  const after = written(inode.durable, events);
+  // The journal of a file system keeps the size of a file, apart from its pages.
+  const sizes = events.filter(({ type }) => type === 'truncate');
+  const before = written(inode.durable, sizes);
+  const writes = covered.filter(({ event }) => event.type === 'write');
+  const dirty = new Map(
+    writes.flatMap(({ number, event }) => pagesOf(event, after.length).map((page) => [page, number])),
+  );
+  // What is written to meanwhile stays dirty.
+  for (const { event } of inode.pending) for (const page of pagesOf(event, after.length)) dirty.delete(page);
+  for (const [index, [page, number]] of [...dirty].entries()) {
+    const [start, end] = [page * PAGE_BYTES, Math.min((page + 1) * PAGE_BYTES, after.length)];
+    if (start >= end || !drops({ index, count: dirty.size, number })) continue;
+    inode.dropped.set(page, Buffer.from(after.subarray(start, end)));
+    after.fill(0, start, end).set(before.subarray(start, end), start);
+  }
+  inode.durable = after;
+}
+
+/** The pages that change with an event, in a file of this size. */
+function pagesOf(event: Write, size: number): number[] {
+  const end = endOf(event);
+  const [first, last] =
+    event.type === 'truncate' ? [end, Math.max(end, size)] : [end - event.bytes.length, end];
+  const pages: number[] = [];
+  for (let page = Math.floor(first / PAGE_BYTES); page * PAGE_BYTES < last; page++) pages.push(page);
+  return pages;
+}
+
 /** A hole reads as zeros. */
 function written(before: Buffer, events: readonly Write[]): Buffer {
   let [size, sizeAtMost] = [before.length, before.length];
-  for (const event of events) sizeAtMost = Math.max(sizeAtMost, endOf(event, sizeAtMost));
+  for (const event of events) sizeAtMost = Math.max(sizeAtMost, endOf(event));
   const after = Buffer.alloc(sizeAtMost);
   before.copy(after);
   for (const event of events) {
@@ -116,7 +208,7 @@ function written(before: Buffer, events: readonly Write[]): Buffer {
       after.fill(0, event.size, Math.max(size, event.size));
       size = event.size;
     } else {
-      const end = endOf(event, size);
+      const end = endOf(event);
       event.bytes.copy(after, end - event.bytes.length);
       size = Math.max(size, end);
     }
@@ -124,10 +216,8 @@ function written(before: Buffer, events: readonly Write[]): Buffer {
   return after.subarray(0, size);
 }
 
-/** Where a write ends in a file of this size. An offset of -1 appends. */
-function endOf(event: Write, size: number): number {
-  if (event.type === 'truncate') return event.size;
-  return (event.offset === -1 ? size : event.offset) + event.bytes.length;
+function endOf(event: Write): number {
+  return event.type === 'truncate' ? event.size : event.offset + event.bytes.length;
 }
 
 function cut(event: Write, keptBytes: number): Write {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { Disk } from './disk.ts';
+import { Disk, type Drops } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { losses } from './losses.ts';
 import { openState } from './open-state.ts';
@@ -9,73 +9,94 @@ import type { Recording } from './recording.ts';
 export type Enumerated = {
   /** How many different states were opened. */
   readonly states: number;
-  /** By run: how many states the start has refused, and one of its reasons. */
-  readonly refused: ReadonlyMap<string, { readonly states: number; readonly why: string }>;
-  /** The first promises that were broken. */
+  /** The first promises that were broken, and starts that were refused. */
   readonly wrong: readonly string[];
 };
 
 const MAX_WRONG = 5;
 
-/** After the first events of a run, only every so many-th moment is tried, and each step of a checkpoint. */
+/** After the first events of a run, and after a failure, only every so many-th moment is tried, and each step of a checkpoint. */
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
-const NOTHING = { events: new Set<number>() };
+/** By what it drops, each way in which a write-back fails. */
+const FAILURES: Readonly<Record<string, Drops>> = {
+  'all pages are dropped': () => true,
+  'the first page is dropped': ({ isFirst }) => isFirst,
+  'the last page is dropped': ({ isLast }) => isLast,
+  // The kernel had tried to write them before. It tells the next program that opens the file and syncs it.
+  'the pages of earlier runs are dropped': ({ isOld }) => isOld,
+};
 
 /**
  * Opens the states that a power cut during the recording may leave: at each moment, with everything or nothing of what
  * was not synced, and with at most two losses at once.
+ *
+ * If a write-back fails in the recording, it is enumerated for each way to fail, from the failure on. At each moment, a
+ * power cut loses at most one event. In one more state there is no power cut, and programs read the cache.
  */
 export async function enumerate(
-  { events, runs }: Pick<Recording, 'events' | 'runs'>,
+  recording: Pick<Recording, 'events' | 'runs'>,
   scratch: string,
 ): Promise<Enumerated> {
-  const disk = new Disk();
   const seen = new Set<string>();
-  const refused = new Map<string, { readonly states: number; readonly why: string }>();
   const wrong: string[] = [];
+  const { events } = recording;
+  const hasFailed = events.some(({ type }) => type === 'failed');
+  // After an eviction, programs have read what one way to fail has left.
+  const isEvicted = events.some(({ type }) => type === 'evicted');
+  const ways = Object.entries(FAILURES).slice(0, hasFailed && !isEvicted ? undefined : 1);
+  for (const [way, drops] of ways) {
+    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops)) {
+      const key = keyOf(files, acknowledged.size);
+      if (seen.has(key) && broken === undefined) continue;
+      seen.add(key);
+      const state = join(scratch, 'state');
+      const problem = broken ?? (await openState(files, { database, acknowledged, scratch: state }));
+      if (problem !== undefined) wrong.push(`${hasFailed ? `${way}, ` : ''}${where}: ${problem}`);
+      if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
+    }
+  }
+  return { states: seen.size, wrong };
+}
+
+type State = {
+  /** The moment, and what is lost. */
+  readonly where: string;
+  readonly database: string;
+  readonly files: ReadonlyMap<string, Buffer>;
+  readonly acknowledged: ReadonlySet<string>;
+  /** Why a command's promise of a file is broken. */
+  readonly broken: string | undefined;
+};
+
+function* statesIn({ events, runs }: Pick<Recording, 'events' | 'runs'>, drops: Drops): Generator<State> {
+  const disk = new Disk(drops);
   const promised = new Map<string, Buffer>();
-  for (const { name, database, first, end } of runs) {
-    const acknowledged = new Set(acknowledgedBefore(events, runs, database, first));
+  const acknowledgedIn: Record<string, Set<string>> = {};
+  const failed = events.findIndex(({ type }) => type === 'failed');
+  for (const { name, database, first, end, isPast = false } of runs) {
+    const acknowledged = (acknowledgedIn[database] ??= new Set());
     for (let number = first; number < end; number++) {
       const event = events[number]!;
       disk.apply(event, number);
       if (event.type === 'acknowledged') for (const pet of event.pets) acknowledged.add(pet);
-      if (event.type === 'written') promised.set(event.path, disk.afterLoss(NOTHING).get(event.path)!);
-      if (number - first >= DENSE_EVENTS && number % STRIDE !== 0 && !ofCheckpoint(event, database)) continue;
-      for (const loss of losses(disk.unsynced())) {
-        const all = disk.afterLoss(loss);
-        const broken = brokenFile(promised, all);
+      if (event.type === 'written') promised.set(event.path, disk.cached().get(event.path)!);
+      const isDense = number - Math.max(first, failed) < DENSE_EVENTS || number % STRIDE === 0;
+      if (isPast || number < failed || !(isDense || ofCheckpoint(event, database))) continue;
+      const moment = `${name}, after event ${number - first} (${describe(event)})`;
+      const state = (lost: string, all: ReadonlyMap<string, Buffer>): State => {
         const files = new Map([...all].filter(([path]) => path.startsWith(database)));
-        const key = keyOf(files, acknowledged.size);
-        if (seen.has(key) && broken === undefined) continue;
-        seen.add(key);
-        const opened =
-          broken ?? (await openState(files, { database, acknowledged, scratch: join(scratch, 'state') }));
-        const what = [...loss.events].map((lost) => describe(events[lost]!)).join(', ');
-        const where = `${name}, after event ${number - first} (${describe(event)}), without [${what}]`;
-        if (opened.is === 'wrong') wrong.push(`${where}: ${opened.why}`);
-        if (opened.is === 'refused') {
-          refused.set(name, { states: (refused.get(name)?.states ?? 0) + 1, why: opened.why });
-        }
-        if (wrong.length === MAX_WRONG) return { states: seen.size, refused, wrong };
+        const broken = brokenFile(promised, all);
+        return { where: `${moment}, ${lost}`, database, files, acknowledged, broken };
+      };
+      if (failed >= 0) yield state('from the cache', disk.cached());
+      for (const loss of losses(disk.unsynced(), failed >= 0 ? 1 : 2)) {
+        const lost = [...loss.events].map((each) => describe(events[each]!)).join(', ');
+        yield state(`without [${lost}]`, disk.afterLoss(loss));
       }
     }
   }
-  return { states: seen.size, refused, wrong };
-}
-
-function acknowledgedBefore(
-  events: readonly DiskEvent[],
-  runs: Recording['runs'],
-  database: string,
-  upTo: number,
-): readonly string[] {
-  return runs
-    .filter((run) => run.database === database && run.end <= upTo)
-    .flatMap(({ first, end }) => events.slice(first, end))
-    .flatMap((event) => (event.type === 'acknowledged' ? event.pets : []));
 }
 
 /** A step of a checkpoint that is not one of its many writes. */
@@ -83,13 +104,11 @@ function ofCheckpoint(event: DiskEvent, database: string): boolean {
   return (event.type === 'sync' || event.type === 'truncate') && event.path === database;
 }
 
-/** Why a command's promise of a file is broken: it is there from its end on, and whole. */
+/** A file is there from the end of its command on, and whole. */
 function brokenFile(promised: ReadonlyMap<string, Buffer>, files: ReadonlyMap<string, Buffer>) {
   for (const [path, bytes] of promised) {
     const left = files.get(path);
-    if (left?.equals(bytes) !== true) {
-      return { is: 'wrong', why: `${path} is ${left === undefined ? 'missing' : 'damaged'}` } as const;
-    }
+    if (left?.equals(bytes) !== true) return `${path} is ${left === undefined ? 'missing' : 'damaged'}`;
   }
   return undefined;
 }
@@ -99,7 +118,7 @@ function keyOf(files: ReadonlyMap<string, Buffer>, acknowledged: number): string
 }
 
 function describe(event: DiskEvent): string {
-  if (event.type === 'acknowledged') return 'acknowledged';
+  if (!('path' in event)) return event.type;
   const name = event.path.slice(event.path.lastIndexOf('/') + 1);
   return event.type === 'write'
     ? `write ${name} ${event.offset}+${event.bytes.length}`

@@ -3,36 +3,40 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { enumerate } from './enumerate.ts';
+import { LIVES, recordStart } from './lives.ts';
 import { Recording } from './recording.ts';
-import { recordLife, recordStart } from './scenario.ts';
+import { type Found, LifeSearch } from './search-lives.ts';
 
-const USAGE = `usage: npm run power-loss -- [--pets N]
-Records what the service and the commands do to a disk, with strace. Then opens every state that a power cut may leave.
-  --pets N  how many pets the long run adds (default: 1000, enough for checkpoints)
+const USAGE = `usage: npm run power-loss -- [--life NAME]
+Records what the service and the commands do to a disk, with strace, also when a write-back fails. Then opens every state
+that a power cut or the failure may leave. Needs strace and cc.
+  --life NAME  only one of: ${Object.keys(LIVES).join(', ')}
 `;
 
-const { values } = parseArgs({
-  options: { pets: { type: 'string', default: '1000' }, help: { type: 'boolean' } },
-});
+/** Enough to spread them over many pages. */
+const PETS = 400;
 
-async function main(): Promise<void> {
+const { values } = parseArgs({ options: { life: { type: 'string' }, help: { type: 'boolean' } } });
+
+async function main(names: readonly string[]): Promise<void> {
   await using disk = await temporaryDirectory('power-loss');
   await using memory = await temporaryDirectory('power-loss-states', { inMemory: true });
   const directory = join(disk.path, 'disk');
   await mkdir(directory);
-  const recording = new Recording(directory);
-  await recordStart(recording);
-  await recordLife(recording, Number(values.pets));
-  for (const { name, first, end } of recording.runs)
-    print(`${String(end - first).padStart(8)} events: ${name}`);
-  const startedMs = performance.now();
-  const { states, refused, wrong } = await enumerate(recording, memory.path);
-  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
-  for (const [name, { states: count, why }] of refused)
-    print(`${count} states of "${name}" are refused: ${why}`);
-  for (const what of wrong) print(`WRONG: ${what}`);
-  print(`${states} states in ${seconds} s: ${wrong.length} wrong`);
-  if (wrong.length > 0) process.exitCode = 1;
+  const past = new Recording(directory);
+  await recordStart(past, PETS);
+  const search = new LifeSearch(past, memory.path);
+  let [states, wrong] = [0, 0];
+  const report = (name: string, found: Found) => {
+    for (const what of found.wrong) print(`WRONG: ${what}`);
+    const seconds = (performance.now() / 1_000).toFixed(0).padStart(5);
+    print(`${seconds} s: ${name}: ${found.lives} lives, ${found.states} states, ${found.wrong.length} wrong`);
+    [states, wrong] = [states + found.states, wrong + found.wrong.length];
+  };
+  report('a first start', { lives: 1, ...(await enumerate(past, memory.path)) });
+  for (const name of names) report(name, await search.search(name));
+  print(`${states} states: ${wrong} wrong`);
+  if (wrong > 0) process.exitCode = 1;
 }
 
 function print(text: string): void {
@@ -40,4 +44,4 @@ function print(text: string): void {
 }
 
 if (values.help === true) print(USAGE);
-else await main();
+else await main(values.life === undefined ? Object.keys(LIVES) : [values.life]);

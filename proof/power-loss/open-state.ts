@@ -9,19 +9,12 @@ import { storageHost } from '../../test/support/storage-host.ts';
 
 const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
 
-export type Opened =
-  /** Everything that was promised is there. */
-  | { readonly is: 'right' }
-  /** The start says what is wrong. */
-  | { readonly is: 'refused'; readonly why: string }
-  /** A promise is broken. */
-  | { readonly is: 'wrong'; readonly why: string };
-
 /**
  * Opens a database as the next start of a service does, on the files that a power cut has left.
  *
  * @param acknowledged the pets that must be there, each as its JSON
  * @param scratch an empty directory for the files
+ * @returns which promise is broken, or why the start is refused
  */
 export async function openState(
   files: ReadonlyMap<string, Buffer>,
@@ -32,7 +25,7 @@ export async function openState(
   }: Readonly<Record<'database' | 'scratch', string>> & {
     readonly acknowledged: ReadonlySet<string>;
   },
-): Promise<Opened> {
+): Promise<string | undefined> {
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
   for (const [path, bytes] of files) {
@@ -40,14 +33,14 @@ export async function openState(
   }
   const url = `sqlite:${join(scratch, database.slice(dirname(database).length))}`;
   try {
-    return (await problemOf(url, acknowledged)) ?? { is: 'right' };
+    return await problemOf(url, acknowledged);
   } catch (error) {
-    if (error instanceof StorageSetupError) return { is: 'refused', why: error.message };
-    return { is: 'wrong', why: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    if (error instanceof StorageSetupError) return `the start is refused: ${error.message}`;
+    return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
 }
 
-async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promise<Opened | undefined> {
+async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promise<string | undefined> {
   const service = await sqliteStorage.open(url, { for: 'service', log: storageHost(), autoMigrate: false });
   let greatestId = 0n;
   try {
@@ -60,16 +53,16 @@ async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promis
       [after, greatestId] = [last.id, last.id];
     }
     const [lost] = left;
-    if (lost !== undefined) return { is: 'wrong', why: `${left.size} pets are lost, such as ${lost}` };
+    if (lost !== undefined) return `${left.size} pets are lost, such as ${lost}`;
     const { id } = await service.pets.insert(NEXT);
-    if (id <= greatestId) return { is: 'wrong', why: `the id ${id} was given again` };
+    if (id <= greatestId) return `the id ${id} was given again`;
   } finally {
     await service.close();
   }
   const checked = await sqliteStorage.open(url, { for: 'checking' });
   try {
     for await (const { about, problem } of checked.inspector.findings()) {
-      return { is: 'wrong', why: `check finds: ${about} ${problem}` };
+      return `check finds: ${about} ${problem}`;
     }
   } finally {
     await checked.close();

@@ -2,7 +2,7 @@ import type { DiskEvent } from './disk-event.ts';
 
 /** What strace records. The index in shared memory is left out: it does not survive, and SQLite makes it anew. */
 const CALLS =
-  'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,rename,renameat2,link,linkat,unlink,unlinkat';
+  'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,rename,renameat2,link,linkat,unlink,unlinkat';
 
 /** The options with which strace prints everything that {@link readTrace} needs. */
 export const STRACE_OPTIONS = ['-f', '-y', '-xx', '-s', '1000000', '-e', `trace=${CALLS}`] as const;
@@ -24,7 +24,7 @@ type Call = {
 export function readTrace(trace: string, directory: string, known: Set<string>, first: number): DiskEvent[] {
   const events: DiskEvent[] = [];
   const unfinished = new Map<string, Omit<Call, 'result'>>();
-  const add = (call: Call) => events.push(...eventsOf(call, directory, known));
+  const add = (call: Call) => events.push(...eventsOf(call, directory, known, first));
   for (const line of trace.split('\n')) {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const began = first + events.length;
@@ -48,8 +48,13 @@ export function readTrace(trace: string, directory: string, known: Set<string>, 
   return events;
 }
 
-function eventsOf({ name, args, result, began }: Call, directory: string, known: Set<string>): DiskEvent[] {
-  if (result.startsWith('-')) return [];
+function eventsOf(
+  { name, args, result, began }: Call,
+  directory: string,
+  known: Set<string>,
+  first: number,
+): DiskEvent[] {
+  if (result.startsWith('-') && name !== 'sync_file_range') return [];
   const texts = Array.from(args.matchAll(/"((?:\\x[\da-f]{2})*)"/g), ([, hex = '']) => bytesOf(hex));
   const acknowledged = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
   if (acknowledged !== undefined) return [{ type: 'acknowledged', pets: [acknowledged] }];
@@ -76,7 +81,12 @@ function eventsOf({ name, args, result, began }: Call, directory: string, known:
       return [{ type: 'truncate', path, size: Number(/, (\d+)$/.exec(args)?.[1]) }];
     case 'fsync':
     case 'fdatasync':
-      return [{ type: 'sync', path, covers: began }];
+      // A program that is killed does not learn how its sync ends.
+      return result === '?' ? [] : [{ type: 'sync', path, covers: began }];
+    case 'sync_file_range':
+      // See failing-sync.c: its offset tells whether this was the first descriptor that was told of the failure.
+      if (!args.includes('>, 0, ')) return [{ type: 'sync', path, covers: began }];
+      return [{ type: 'failed', path, covers: began, first }];
     case 'rename':
     case 'renameat2':
       known.delete(path);
@@ -91,10 +101,10 @@ function eventsOf({ name, args, result, began }: Call, directory: string, known:
   }
 }
 
-/** The JSON of the pet in an answer 201. */
+/** The JSON of the pet in an answer: it is stored, or was found. */
 function answeredPet(bytes: Buffer): string | undefined {
-  const [head, body] = bytes.toString().split('\r\n\r\n');
-  return head?.startsWith('HTTP/1.1 201 ') === true ? body : undefined;
+  const [head = '', body = ''] = bytes.toString().split('\r\n\r\n');
+  return /^HTTP\/1\.1 20[01] /.test(head) && body.startsWith('{"id":') ? body : undefined;
 }
 
 function bytesOf(hex: string): Buffer {

@@ -1,13 +1,17 @@
-import { readFile, rm } from 'node:fs/promises';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterDeath } from '../../test/support/after-death.ts';
 import { Program, ROOT, SERVICE } from '../../test/support/process.ts';
+import { Disk, NO_LOSS } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { readTrace, STRACE_OPTIONS } from './read-trace.ts';
 
 export const API_KEY = 'the-key-of-the-power-loss-proof';
+
+/** The database of every run but a restore. */
+export const DATABASE = 'petstore.db';
 
 /** One run of the service or of a command. */
 export type Run = {
@@ -17,6 +21,21 @@ export type Run = {
   /** The numbers of its events, from `first` up to, but without, `end`. */
   readonly first: number;
   readonly end: number;
+  /** It is on the disk for long: no power cut happens before its end. */
+  readonly isPast?: true;
+};
+
+/** A write-back that fails. */
+export type Fault = {
+  /** The index of the run. */
+  readonly run: number;
+  readonly file: string;
+  /** The sync of the file that reports it, counted from 1. With 0, it fails after the run, and no program is told. */
+  readonly at: number;
+  /** Whether the kernel evicts the dropped pages when the run has ended. */
+  readonly isEvicted: boolean;
+  /** Compiled from failing-sync.c. */
+  readonly library: string;
 };
 
 /** What happened to the files in a directory during several runs, one after another. */
@@ -24,81 +43,131 @@ export class Recording {
   readonly directory: string;
   readonly events: DiskEvent[] = [];
   readonly runs: Run[] = [];
+  /** Why runs without a fault have failed. */
+  readonly refusals: string[] = [];
+  readonly #fault: Fault | undefined;
   readonly #files = new Set<string>();
 
-  /** @param directory an empty one, on a disk: a sync in memory is no sync */
-  constructor(directory: string) {
+  /** @param directory on a disk: a sync in memory is no sync */
+  constructor(directory: string, fault?: Fault) {
     this.directory = realpathSync(directory);
+    this.#fault = fault;
   }
 
   path(name: string): string {
     return join(this.directory, name);
   }
 
-  /** Runs the service on a database, and kills or stops it after `use`. */
+  /** Adds the files that are there already, as a first run that is on the disk. `pets` must be in the database. */
+  async addPast(pets: readonly string[]): Promise<void> {
+    for (const path of (await readdir(this.directory)).map((name) => this.path(name))) {
+      this.#files.add(path);
+      const bytes = await readFile(path);
+      this.events.push({ type: 'create', path }, { type: 'write', path, offset: 0, bytes });
+      this.events.push({ type: 'sync', path, covers: this.events.length });
+    }
+    this.events.push({ type: 'sync', path: this.directory, covers: this.events.length });
+    this.events.push({ type: 'acknowledged', pets });
+    const [database, end] = [this.path(DATABASE), this.events.length];
+    this.runs.push({ name: 'the past', database, first: 0, end, isPast: true });
+  }
+
+  /**
+   * Runs the service, and kills or stops it after `use`.
+   *
+   * @param inject what strace does to calls: https://man7.org/linux/man-pages/man1/strace.1.html
+   */
   async service(
     name: string,
-    { database, inject = [], end }: ServiceRun,
+    end: 'SIGTERM' | 'SIGKILL',
     use: (url: string) => Promise<unknown>,
+    inject: readonly string[] = [],
   ): Promise<void> {
-    await this.#trace(name, database, ['serve'], inject, async (program) => {
+    await this.#run(name, ['serve'], { inject }, async (program) => {
       await use(await program.url());
       process.kill(await childOf(program.pid), end);
     });
   }
 
-  /** Runs a command to its end. Then the pets, and the file, are there. */
+  /** Runs a command to its end. If it succeeds, the pets and the file are there. */
   async command(
-    name: string,
-    database: string,
     args: readonly string[],
-    { pets = [], written }: { readonly pets?: readonly string[]; readonly written?: string } = {},
+    { pets = [], written, database }: { pets?: readonly string[]; written?: string; database?: string } = {},
   ): Promise<void> {
-    await this.#trace(name, database, args, [], async () => {});
-    if (pets.length > 0) this.events.push({ type: 'acknowledged', pets });
-    if (written !== undefined) this.events.push({ type: 'written', path: this.path(written) });
-    this.runs.push({ ...this.runs.pop()!, end: this.events.length });
+    await this.#run(args.slice(0, 2).join(' '), args, { database }, async (program) => {
+      await program.succeeded();
+      return [
+        { type: 'acknowledged', pets },
+        ...(written === undefined ? [] : [{ type: 'written', path: this.path(written) } as const]),
+      ];
+    });
   }
 
-  async #trace(
+  /** @param use returns the events that follow those of the program */
+  async #run(
     name: string,
-    database: string,
     args: readonly string[],
-    inject: readonly string[],
-    use: (program: Program) => Promise<void>,
+    { database = DATABASE, inject = [] }: { database?: string | undefined; inject?: readonly string[] },
+    use: (program: Program) => Promise<readonly DiskEvent[] | void>,
   ): Promise<void> {
+    const fault = this.#fault?.run === this.runs.length ? this.#fault : undefined;
     const output = `${this.directory}.trace`;
     const injections = inject.flatMap((what) => ['-e', `inject=${what}`]);
-    const program = [process.execPath, join(ROOT, SERVICE[0]), ...args];
-    const options = [...STRACE_OPTIONS, ...injections, '-o', output];
+    const options = [...STRACE_OPTIONS, ...injections, ...this.#failing(fault), '-o', output];
     const env = { API_KEYS: API_KEY, PORT: '0', LOG_LEVEL: 'info', DATABASE_URL: `sqlite:${database}` };
-    const child = spawn('strace', [...options, ...program], {
+    const child = spawn('strace', [...options, process.execPath, join(ROOT, SERVICE[0]), ...args], {
       cwd: this.directory,
       detached: true,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     });
     const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     const running = new Program(child);
-    await use(running);
-    const { code } = await running.ended;
+    let promises: readonly DiskEvent[] | void = [];
+    try {
+      promises = await use(running);
+      await running.ended;
+    } catch (error) {
+      const printed = `${running.stdout}${running.stderr}`.slice(-500);
+      if (fault === undefined) this.refusals.push(`${name} failed: ${String(error)}\n${printed}`);
+    }
+    await running.kill();
     cleanUp.cancel();
-    if (args[0] !== 'serve' && code !== 0) throw new Error(`${name} failed: ${running.stderr}`);
     const first = this.events.length;
     this.events.push(...readTrace(await readFile(output, 'utf8'), this.directory, this.#files, first));
     await rm(output);
+    this.events.push(...(promises ?? []));
+    if (fault?.at === 0) {
+      this.events.push({ type: 'failed', path: this.path(fault.file), covers: this.events.length, first });
+    }
+    if (fault?.isEvicted === true) this.#evict();
     this.runs.push({ name, database: this.path(database), first, end: this.events.length });
+  }
+
+  #failing(fault: Fault | undefined): readonly string[] {
+    if (fault === undefined) return [];
+    const { library, file, at } = fault;
+    const variables = [`LD_PRELOAD=${library}`, `FAIL_FILE=${this.path(file)}`, `FAIL_AT=${at}`];
+    return variables.flatMap((variable) => ['-E', variable]);
+  }
+
+  /** The kernel forgets what the failed write-back has dropped. Programs now read what is on the disk. */
+  #evict(): void {
+    const disk = new Disk();
+    for (const [number, event] of this.events.entries()) disk.apply(event, number);
+    this.events.push({ type: 'evicted' });
+    const evicted = disk.afterLoss(NO_LOSS);
+    for (const [path, bytes] of disk.cached()) {
+      const left = evicted.get(path)!;
+      if (left.equals(bytes)) continue;
+      // Not in this process, which may read the file through SQLite: closing it here would release the locks of SQLite.
+      execFileSync('dd', [`of=${path}`, 'conv=notrunc', 'status=none'], { input: left });
+    }
   }
 }
 
 /** The program that strace runs. */
 async function childOf(pid: number): Promise<number> {
-  return Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  const child = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  if (child === 0) throw new Error('it has ended by itself');
+  return child;
 }
-
-type ServiceRun = {
-  readonly database: string;
-  /** What strace does to calls: https://man7.org/linux/man-pages/man1/strace.1.html */
-  readonly inject?: readonly string[];
-  /** How the service ends. */
-  readonly end: 'SIGTERM' | 'SIGKILL';
-};

@@ -1,0 +1,162 @@
+import { open, stat, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { numbers } from '../../test/support/numbers.ts';
+import { API_KEY, DATABASE, type Recording } from './recording.ts';
+
+const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+
+/** The sizes of a log that is due for a checkpoint, and of one that is not quite. */
+const DUE_BYTES = 1_010 * (24 + 4_096);
+const ALMOST_DUE_BYTES = 900 * (24 + 4_096);
+
+/** How long a service may need to recover from a failure, and to complete a checkpoint that a reader has cut short. */
+const PATIENCE_MS = 9_000;
+
+/** Adds a pet, however often that takes. After each failure, looks at what is shown: the answers are in the trace. */
+async function add(url: string, name: string): Promise<void> {
+  const untilMs = performance.now() + PATIENCE_MS;
+  const headers = { ...HEADERS, 'idempotency-key': name.replaceAll(' ', '-') };
+  const body = JSON.stringify({ name, categoryId: 7 });
+  while (performance.now() < untilMs) {
+    const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body });
+    const { id } = (await answer.json()) as { id: number };
+    if (answer.status === 201) return void greatestIds.set(url, id);
+    if (answer.status !== 503) throw new Error(`a pet was not added: ${answer.status}`);
+    await look(url, (greatestIds.get(url) ?? 0) + 1);
+    await sleep(50);
+  }
+}
+
+/** By the URL of a service, the last id that it has answered. */
+const greatestIds = new Map<string, number>();
+
+async function look(url: string, id: number): Promise<void> {
+  const answer = await fetch(`${url}/v1/pets/${id}`, { headers: HEADERS });
+  await answer.text();
+  if (answer.status === 200) await look(url, id + 1);
+}
+
+function addTogether(url: string, count: number, label: string): Promise<unknown> {
+  return Promise.all(numbers(count).map((number) => add(url, `${label} ${number}`)));
+}
+
+/**
+ * Adds pets until a checkpoint is due, of which a reader has seen only the beginning. The log was empty when the service
+ * started. Then the reader is idle.
+ */
+async function addBeside(reader: DatabaseSync, recording: Recording, url: string): Promise<void> {
+  const fill = async (bytes: number) => {
+    const log = recording.path(`${DATABASE}-wal`);
+    for (let number = 0; (await stat(log)).size < bytes; number++) await add(url, `fill ${bytes} ${number}`);
+  };
+  await fill(ALMOST_DUE_BYTES);
+  reader.exec('BEGIN; SELECT count(*) FROM pets');
+  await fill(DUE_BYTES);
+  await add(url, 'cut short');
+  reader.exec('ROLLBACK');
+}
+
+/** Adds pets until the log begins again: then its header has other salts. */
+async function addUntilCheckpoint(recording: Recording, url: string): Promise<void> {
+  const salts = async () => {
+    await using log = await open(recording.path(`${DATABASE}-wal`));
+    return (await log.read({ buffer: Buffer.alloc(8), position: 16 })).buffer.toString('hex');
+  };
+  const before = await salts();
+  const untilMs = performance.now() + PATIENCE_MS;
+  for (let number = 0; (await salts()) === before && performance.now() < untilMs; number++) {
+    await add(url, `checkpoint ${number}`);
+    await sleep(150);
+  }
+}
+
+/** A first start, pets alone and together, a clean end. */
+export function recordStart(recording: Recording, pets = 4): Promise<void> {
+  return recording.service('a first start', 'SIGTERM', async (url) => {
+    await add(url, 'alone');
+    await addTogether(url, pets, 'together');
+  });
+}
+
+/** When the service is killed, the pages of a flush are dirty. */
+function killDuringFlush(recording: Recording): Promise<void> {
+  return recording.service(
+    'a kill during a flush',
+    'SIGKILL',
+    async (url) => {
+      for (const number of numbers(3)) await add(url, `before ${number}`);
+      // The service is killed before it answers.
+      addTogether(url, 3, 'killed').catch(() => {});
+      await sleep(100);
+    },
+    ['fdatasync,fsync:delay_enter=150000'],
+  );
+}
+
+/** A start with replays. */
+function start(recording: Recording, name = 'a start'): Promise<void> {
+  return recording.service(name, 'SIGTERM', async (url) => {
+    await addTogether(url, 3, 'killed');
+    await add(url, name);
+  });
+}
+
+type Command = Parameters<Recording['command']>;
+
+async function afterKill(recording: Recording, ...commands: readonly Command[]): Promise<void> {
+  await killDuringFlush(recording);
+  for (const command of commands) await recording.command(...command);
+  await start(recording);
+}
+
+/** The lives of a database. The last run of each is a start that should find everything. */
+export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<void>>> = {
+  'starts after a kill': async (recording) => {
+    await killDuringFlush(recording);
+    await start(recording);
+    await start(recording, 'one more start');
+  },
+
+  'checkpoints beside a reader': async (recording) => {
+    await recording.service('checkpoints beside a reader', 'SIGKILL', async (url) => {
+      using reader = new DatabaseSync(recording.path(DATABASE), { readOnly: true });
+      await addBeside(reader, recording, url);
+      await addUntilCheckpoint(recording, url);
+      await add(url, 'after the checkpoint');
+    });
+    await start(recording);
+    await start(recording, 'one more start');
+  },
+
+  // The idle program keeps the index in shared memory alive.
+  'a start beside an idle program': async (recording) => {
+    using reader = new DatabaseSync(recording.path(DATABASE), { readOnly: true });
+    await recording.service('a checkpoint that is cut short', 'SIGKILL', (url) =>
+      addBeside(reader, recording, url),
+    );
+    await start(recording, 'a start beside it');
+    // It may be refused.
+    recording.refusals.splice(0);
+    reader.close();
+    await start(recording);
+  },
+
+  keys: (recording) => afterKill(recording, [['keys', 'create', '--label', 'one']], [['keys', 'list']]),
+  'keys list': (recording) => afterKill(recording, [['keys', 'list']]),
+  import: async (recording) => {
+    const file = `${recording.directory}.ndjson`;
+    const pets = numbers(40).map(
+      (id) => `{"id":${id + 9_000},"name":"imported","categoryId":7,"status":"sold"}`,
+    );
+    await writeFile(file, `${pets.join('\n')}\n`);
+    await afterKill(recording, [['import', file], { pets }], [['import', file], { pets }]);
+  },
+  copies: (recording) =>
+    afterKill(
+      recording,
+      [['backup', 'backup.db'], { written: 'backup.db' }],
+      [['export', 'pets.ndjson'], { written: 'pets.ndjson' }],
+      [['restore', 'backup.db'], { written: 'restored.db', database: 'restored.db' }],
+    ),
+};
