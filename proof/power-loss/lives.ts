@@ -85,7 +85,7 @@ function killDuringFlush(recording: Recording): Promise<void> {
     'a kill during a flush',
     'SIGKILL',
     async (url) => {
-      for (const number of numbers(3)) await add(url, `before ${number}`);
+      for (const number of numbers(2)) await add(url, `before ${number}`);
       // The service is killed before it answers.
       addTogether(url, 3, 'killed').catch(() => {});
       await sleep(100);

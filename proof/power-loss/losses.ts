@@ -4,7 +4,7 @@ import type { Loss, Unsynced } from './disk.ts';
 const SECTOR_BYTES = 512;
 
 /** More unsynced events than these are lost or kept together: the checkpoint of a large log has a thousand. */
-const MAX_SINGLE = 10;
+const MAX_SINGLE = { 1: 4, 2: 10 };
 
 /**
  * What a power cut may destroy: nothing, everything that is not synced, or at most two events at once. One of them may be
@@ -16,7 +16,7 @@ export function* losses(unsynced: readonly Unsynced[], atMost: 1 | 2): Generator
   yield { events: new Set() };
   if (unsynced.length === 0) return;
   yield { events: new Set(unsynced.map(({ number }) => number)) };
-  const latest = unsynced.slice(-MAX_SINGLE);
+  const latest = unsynced.slice(-MAX_SINGLE[atMost]);
   for (const [index, one] of latest.entries()) {
     yield { events: new Set([one.number]) };
     if (atMost === 1) continue;

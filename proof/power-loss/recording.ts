@@ -21,8 +21,8 @@ export type Run = {
   /** The numbers of its events, from `first` up to, but without, `end`. */
   readonly first: number;
   readonly end: number;
-  /** It is on the disk for long: no power cut happens before its end. */
-  readonly isPast?: true;
+  /** No power cut happens before its end. */
+  readonly isPast?: boolean;
 };
 
 /** A write-back that fails. */
