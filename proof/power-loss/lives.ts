@@ -72,11 +72,16 @@ async function addUntilCheckpoint(recording: Recording, url: string): Promise<vo
 }
 
 /** A first start, pets alone and together, a clean end. */
-export function recordStart(recording: Recording, pets = 4): Promise<void> {
+export function recordStart(recording: Recording): Promise<void> {
   return recording.service('a first start', 'SIGTERM', async (url) => {
     await add(url, 'alone');
-    await addTogether(url, pets, 'together');
+    await addTogether(url, 4, 'together');
   });
+}
+
+/** So many pets that their keys are on many pages. */
+export function recordGrowth(recording: Recording): Promise<void> {
+  return recording.service('growth', 'SIGTERM', (url) => addTogether(url, 400, 'growth'));
 }
 
 /** When the service is killed, the pages of a flush are dirty. */
@@ -110,6 +115,8 @@ async function afterKill(recording: Recording, ...commands: readonly Command[]):
   await start(recording);
 }
 
+const BESIDE_READER = 'pets beside a reader';
+
 /** The lives of a database. The last run of each is a start that should find everything. */
 export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<void>>> = {
   'starts after a kill': async (recording) => {
@@ -119,7 +126,7 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
   },
 
   'checkpoints beside a reader': async (recording) => {
-    await recording.service('checkpoints beside a reader', 'SIGKILL', async (url) => {
+    await recording.service(BESIDE_READER, 'SIGKILL', async (url) => {
       using reader = new DatabaseSync(recording.path(DATABASE), { readOnly: true });
       await addBeside(reader, recording, url);
       await addUntilCheckpoint(recording, url);
@@ -132,9 +139,7 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
   // The idle program keeps the index in shared memory alive.
   'a start beside an idle program': async (recording) => {
     using reader = new DatabaseSync(recording.path(DATABASE), { readOnly: true });
-    await recording.service('a checkpoint that is cut short', 'SIGKILL', (url) =>
-      addBeside(reader, recording, url),
-    );
+    await recording.service(BESIDE_READER, 'SIGKILL', (url) => addBeside(reader, recording, url));
     await start(recording, 'a start beside it');
     // It may be refused.
     recording.refusals.splice(0);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { enumerate } from './enumerate.ts';
-import { LIVES, recordStart } from './lives.ts';
+import { LIVES, recordGrowth, recordStart } from './lives.ts';
 import { Recording } from './recording.ts';
 import { type Found, LifeSearch } from './search-lives.ts';
 
@@ -13,9 +13,6 @@ that a power cut or the failure may leave. Needs strace and cc.
   --life NAME  only one of: ${Object.keys(LIVES).join(', ')}
 `;
 
-/** Enough to spread them over many pages. */
-const PETS = 400;
-
 const { values } = parseArgs({ options: { life: { type: 'string' }, help: { type: 'boolean' } } });
 
 async function main(names: readonly string[]): Promise<void> {
@@ -24,7 +21,7 @@ async function main(names: readonly string[]): Promise<void> {
   const directory = join(disk.path, 'disk');
   await mkdir(directory);
   const past = new Recording(directory);
-  await recordStart(past, PETS);
+  await recordStart(past);
   const search = new LifeSearch(past, memory.path);
   let [states, wrong] = [0, 0];
   const report = (name: string, found: Found) => {
@@ -34,6 +31,7 @@ async function main(names: readonly string[]): Promise<void> {
     [states, wrong] = [states + found.states, wrong + found.wrong.length];
   };
   report('a first start', { lives: 1, ...(await enumerate(past, memory.path)) });
+  await recordGrowth(past);
   for (const name of names) report(name, await search.search(name));
   print(`${states} states: ${wrong} wrong`);
   if (wrong > 0) process.exitCode = 1;
