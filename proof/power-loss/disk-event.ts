@@ -7,11 +7,8 @@ export type DiskEvent =
   | { readonly type: 'truncate'; readonly path: string; readonly size: number }
   /** A sync that has ended well. It covers the events before number `covers`, when it began. */
   | { readonly type: 'sync'; readonly path: string; readonly covers: number }
-  /**
-   * A write-back has failed: of what was dirty before event number `covers`, some pages did not reach the disk. The run
-   * began with event number `first`.
-   */
-  | { readonly type: 'failed'; readonly path: string; readonly covers: number; readonly first: number }
+  /** A write-back has failed: of what was dirty before event number `covers`, some pages did not reach the disk. */
+  | { readonly type: 'failed'; readonly path: string; readonly covers: number }
   /** The kernel forgets its clean pages: what failed write-backs have dropped can no longer be read. */
   | { readonly type: 'evicted' }
   /** From now on, the database of the run must have these pets, each as its JSON: they were acknowledged, or shown. */

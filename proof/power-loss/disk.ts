@@ -21,11 +21,11 @@ export type Unsynced = { readonly number: number; readonly bytes: number };
 /** What Linux writes back, drops and evicts at once. */
 const PAGE_BYTES = 4_096;
 
-/**
- * Whether a failed write-back drops a page: the first or the last one in the order of writes, or one that only earlier
- * runs have written to.
- */
-export type Drops = (page: Readonly<Record<'isFirst' | 'isLast' | 'isOld', boolean>>) => boolean;
+/** A dirty page: its place in the order of first writes, and the number of the last event that has written to it. */
+export type DirtyPage = { readonly index: number; readonly count: number; readonly number: number };
+
+/** Whether a failed write-back drops a page. */
+type Drops = (page: DirtyPage) => boolean;
 
 /**
  * A disk with a cache in front of it, which forgets what was not synced. It promises nothing else: what was written
@@ -55,7 +55,7 @@ export class Disk {
         this.#sync(event.path, event.covers);
         break;
       case 'failed':
-        this.#fail(event);
+        writeBack(this.#names.get(event.path)!, event.covers, this.#drops);
         break;
       case 'evicted':
         for (const { dropped } of this.#names.values()) dropped.clear();
@@ -131,14 +131,6 @@ export class Disk {
     }
     this.#pendingNames = this.#pendingNames.filter((one) => !isCovered(one));
   }
-
-  #fail({ path, covers, first }: Extract<DiskEvent, { type: 'failed' }>): void {
-    const inode = this.#names.get(path);
-    if (inode === undefined) return;
-    writeBack(inode, covers, ({ index, count, number }) =>
-      this.#drops({ isFirst: index === 0, isLast: index === count - 1, isOld: number < first }),
-    );
-  }
 }
 
 function rename(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode | undefined): Names {
@@ -161,10 +153,7 @@ function read({ durable, pending, dropped }: Inode): Buffer {
   return bytes;
 }
 
-type Dirty = { readonly index: number; readonly count: number; readonly number: number };
-
-/** @param drops whether a dirty page is dropped, by its place in the order of writes, and the number of the last one */
-function writeBack(inode: Inode, covers: number, drops: (page: Dirty) => boolean): void {
+function writeBack(inode: Inode, covers: number, drops: Drops): void {
   const covered = inode.pending.filter(({ number }) => number < covers);
   inode.pending = inode.pending.filter(({ number }) => number >= covers);
   const events = covered.map(({ event }) => event);

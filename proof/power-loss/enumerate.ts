@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { Disk, type Drops } from './disk.ts';
+import { type DirtyPage, Disk } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { losses } from './losses.ts';
 import { openState } from './open-state.ts';
-import type { Recording } from './recording.ts';
+import { PAST, type Recording } from './recording.ts';
 
 export type Enumerated = {
   /** How many different states were opened. */
@@ -19,13 +19,15 @@ const MAX_WRONG = 5;
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
-/** By what it drops, each way in which a write-back fails. */
-const FAILURES: Readonly<Record<string, Drops>> = {
+/** Whether a write-back that fails drops a page, in a run that began with event number `began`. */
+type Failure = (page: DirtyPage, began: number) => boolean;
+
+const FAILURES: Readonly<Record<string, Failure>> = {
   'all pages are dropped': () => true,
-  'the first page is dropped': ({ isFirst }) => isFirst,
-  'the last page is dropped': ({ isLast }) => isLast,
+  'the first page is dropped': ({ index }) => index === 0,
+  'the last page is dropped': ({ index, count }) => index === count - 1,
   // The kernel had tried to write them before. It tells the next program that opens the file and syncs it.
-  'the pages of earlier runs are dropped': ({ isOld }) => isOld,
+  'the pages of earlier runs are dropped': ({ number }, began) => number < began,
 };
 
 /**
@@ -34,10 +36,13 @@ const FAILURES: Readonly<Record<string, Drops>> = {
  *
  * If a write-back fails in the recording, it is enumerated for each way to fail, from the failure on. At each moment, a
  * power cut loses at most one event. In one more state there is no power cut, and programs read the cache.
+ *
+ * @param known the names of runs whose states are not opened
  */
 export async function enumerate(
   recording: Pick<Recording, 'events' | 'runs'>,
   scratch: string,
+  known: ReadonlySet<string> = new Set(),
 ): Promise<Enumerated> {
   const seen = new Set<string>();
   const wrong: string[] = [];
@@ -47,12 +52,12 @@ export async function enumerate(
   const isEvicted = events.some(({ type }) => type === 'evicted');
   const ways = Object.entries(FAILURES).slice(0, hasFailed && !isEvicted ? undefined : 1);
   for (const [way, drops] of ways) {
-    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops)) {
+    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops, known)) {
       const key = keyOf(files, acknowledged.size);
       if (seen.has(key) && broken === undefined) continue;
       seen.add(key);
       const state = join(scratch, 'state');
-      const problem = broken ?? (await openState(files, { database, acknowledged, scratch: state }));
+      const problem = broken ?? (await openState(files, database, acknowledged, state));
       if (problem !== undefined) wrong.push(`${hasFailed ? `${way}, ` : ''}${where}: ${problem}`);
       if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
     }
@@ -60,22 +65,19 @@ export async function enumerate(
   return { states: seen.size, wrong };
 }
 
-type State = {
-  /** The moment, and what is lost. */
-  readonly where: string;
-  readonly database: string;
-  readonly files: ReadonlyMap<string, Buffer>;
-  readonly acknowledged: ReadonlySet<string>;
-  /** Why a command's promise of a file is broken. */
-  readonly broken: string | undefined;
-};
-
-function* statesIn({ events, runs }: Pick<Recording, 'events' | 'runs'>, drops: Drops): Generator<State> {
-  const disk = new Disk(drops);
+/** The moment and what is lost, the files that are left, the promises, and why that of a file is broken. */
+function* statesIn(
+  { events, runs }: Pick<Recording, 'events' | 'runs'>,
+  drops: Failure,
+  known: ReadonlySet<string>,
+) {
+  let began = 0;
+  const disk = new Disk((page) => drops(page, began));
   const promised = new Map<string, Buffer>();
   const acknowledgedIn: Record<string, Set<string>> = {};
   const failed = events.findIndex(({ type }) => type === 'failed');
-  for (const { name, database, first, end, isPast = false } of runs) {
+  for (const { name, database, first, end } of runs) {
+    began = first;
     const acknowledged = (acknowledgedIn[database] ??= new Set());
     for (let number = first; number < end; number++) {
       const event = events[number]!;
@@ -83,9 +85,11 @@ function* statesIn({ events, runs }: Pick<Recording, 'events' | 'runs'>, drops: 
       if (event.type === 'acknowledged') for (const pet of event.pets) acknowledged.add(pet);
       if (event.type === 'written') promised.set(event.path, disk.cached().get(event.path)!);
       const isDense = number - Math.max(first, failed) < DENSE_EVENTS || number % STRIDE === 0;
-      if (isPast || number < failed || !(isDense || ofCheckpoint(event, database))) continue;
+      if (name === PAST || known.has(name) || number < failed) continue;
+      const isOfCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
+      if (!isDense && !isOfCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;
-      const state = (lost: string, all: ReadonlyMap<string, Buffer>): State => {
+      const state = (lost: string, all: ReadonlyMap<string, Buffer>) => {
         const files = new Map([...all].filter(([path]) => path.startsWith(database)));
         const broken = brokenFile(promised, all);
         return { where: `${moment}, ${lost}`, database, files, acknowledged, broken };
@@ -97,11 +101,6 @@ function* statesIn({ events, runs }: Pick<Recording, 'events' | 'runs'>, drops: 
       }
     }
   }
-}
-
-/** A step of a checkpoint that is not one of its many writes. */
-function ofCheckpoint(event: DiskEvent, database: string): boolean {
-  return (event.type === 'sync' || event.type === 'truncate') && event.path === database;
 }
 
 /** A file is there from the end of its command on, and whole. */

@@ -1,4 +1,4 @@
-import { open, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { numbers } from '../../test/support/numbers.ts';
@@ -13,28 +13,25 @@ const ALMOST_DUE_BYTES = 900 * (24 + 4_096);
 /** How long a service may need to recover from a failure, and to complete a checkpoint that a reader has cut short. */
 const PATIENCE_MS = 9_000;
 
+/** By the URL of a service, the last id that it has answered. */
+const lastIds = new Map<string, number>();
+
 /** Adds a pet, however often that takes. After each failure, looks at what is shown: the answers are in the trace. */
 async function add(url: string, name: string): Promise<void> {
   const untilMs = performance.now() + PATIENCE_MS;
-  const headers = { ...HEADERS, 'idempotency-key': name.replaceAll(' ', '-') };
+  const key = { 'idempotency-key': name.replaceAll(' ', '-') };
   const body = JSON.stringify({ name, categoryId: 7 });
+  const call = async (path: string, init?: RequestInit) => {
+    const answer = await fetch(`${url}/v1/pets${path}`, { ...init, headers: { ...HEADERS, ...key } });
+    return { status: answer.status, id: ((await answer.json()) as { id: number }).id };
+  };
   while (performance.now() < untilMs) {
-    const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body });
-    const { id } = (await answer.json()) as { id: number };
-    if (answer.status === 201) return void greatestIds.set(url, id);
-    if (answer.status !== 503) throw new Error(`a pet was not added: ${answer.status}`);
-    await look(url, (greatestIds.get(url) ?? 0) + 1);
+    const { status, id } = await call('', { method: 'POST', body });
+    if (status === 201) return void lastIds.set(url, id);
+    if (status !== 503) throw new Error(`a pet was not added: ${status}`);
+    for (let next = (lastIds.get(url) ?? 0) + 1; (await call(`/${next}`)).status === 200; ) next++;
     await sleep(50);
   }
-}
-
-/** By the URL of a service, the last id that it has answered. */
-const greatestIds = new Map<string, number>();
-
-async function look(url: string, id: number): Promise<void> {
-  const answer = await fetch(`${url}/v1/pets/${id}`, { headers: HEADERS });
-  await answer.text();
-  if (answer.status === 200) await look(url, id + 1);
 }
 
 function addTogether(url: string, count: number, label: string): Promise<unknown> {
@@ -59,12 +56,8 @@ async function addBeside(reader: DatabaseSync, recording: Recording, url: string
 
 /** Adds pets until the log begins again: then its header has other salts. */
 async function addUntilCheckpoint(recording: Recording, url: string): Promise<void> {
-  const salts = async () => {
-    await using log = await open(recording.path(`${DATABASE}-wal`));
-    return (await log.read({ buffer: Buffer.alloc(8), position: 16 })).buffer.toString('hex');
-  };
-  const before = await salts();
-  const untilMs = performance.now() + PATIENCE_MS;
+  const salts = async () => (await readFile(recording.path(`${DATABASE}-wal`))).toString('latin1', 16, 24);
+  const [before, untilMs] = [await salts(), performance.now() + PATIENCE_MS];
   for (let number = 0; (await salts()) === before && performance.now() < untilMs; number++) {
     await add(url, `checkpoint ${number}`);
     await sleep(150);
@@ -155,13 +148,16 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
       (id) => `{"id":${id + 9_000},"name":"imported","categoryId":7,"status":"sold"}`,
     );
     await writeFile(file, `${pets.join('\n')}\n`);
-    await afterKill(recording, [['import', file], { pets }], [['import', file], { pets }]);
+    const command: Command = [['import', file], [{ type: 'acknowledged', pets }]];
+    await afterKill(recording, command, command);
   },
-  copies: (recording) =>
-    afterKill(
+  copies: (recording) => {
+    const written = (name: string) => [{ type: 'written', path: recording.path(name) }] as const;
+    return afterKill(
       recording,
-      [['backup', 'backup.db'], { written: 'backup.db' }],
-      [['export', 'pets.ndjson'], { written: 'pets.ndjson' }],
-      [['restore', 'backup.db'], { written: 'restored.db', database: 'restored.db' }],
-    ),
+      [['backup', 'backup.db'], written('backup.db')],
+      [['export', 'pets.ndjson'], written('pets.ndjson')],
+      [['restore', 'backup.db'], written('restored.db'), 'restored.db'],
+    );
+  },
 };

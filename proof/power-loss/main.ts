@@ -2,10 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
-import { enumerate } from './enumerate.ts';
+import { type Enumerated, enumerate } from './enumerate.ts';
 import { LIVES, recordGrowth, recordStart } from './lives.ts';
 import { Recording } from './recording.ts';
-import { type Found, LifeSearch } from './search-lives.ts';
+import { searchLife } from './search-lives.ts';
 
 const USAGE = `usage: npm run power-loss -- [--life NAME]
 Records what the service and the commands do to a disk, with strace, also when a write-back fails. Then opens every state
@@ -22,9 +22,9 @@ async function main(names: readonly string[]): Promise<void> {
   await mkdir(directory);
   const past = new Recording(directory);
   await recordStart(past);
-  const search = new LifeSearch(past, memory.path);
+  const known = new Set<string>();
   let [states, wrong] = [0, 0];
-  const report = (name: string, found: Found) => {
+  const report = (name: string, found: Enumerated & { readonly lives: number }) => {
     for (const what of found.wrong) print(`WRONG: ${what}`);
     const seconds = (performance.now() / 1_000).toFixed(0).padStart(5);
     print(`${seconds} s: ${name}: ${found.lives} lives, ${found.states} states, ${found.wrong.length} wrong`);
@@ -32,7 +32,7 @@ async function main(names: readonly string[]): Promise<void> {
   };
   report('a first start', { lives: 1, ...(await enumerate(past, memory.path)) });
   await recordGrowth(past);
-  for (const name of names) report(name, await search.search(name));
+  for (const name of names) report(name, await searchLife(name, past, memory.path, known));
   print(`${states} states: ${wrong} wrong`);
   if (wrong > 0) process.exitCode = 1;
 }

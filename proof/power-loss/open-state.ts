@@ -2,7 +2,6 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { petJson } from '../../src/adapters/json/exact-json.ts';
 import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
-import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import { aPet } from '../../test/support/pets.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
@@ -18,13 +17,9 @@ const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
  */
 export async function openState(
   files: ReadonlyMap<string, Buffer>,
-  {
-    database,
-    acknowledged,
-    scratch,
-  }: Readonly<Record<'database' | 'scratch', string>> & {
-    readonly acknowledged: ReadonlySet<string>;
-  },
+  database: string,
+  acknowledged: ReadonlySet<string>,
+  scratch: string,
 ): Promise<string | undefined> {
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
@@ -35,7 +30,6 @@ export async function openState(
   try {
     return await problemOf(url, acknowledged);
   } catch (error) {
-    if (error instanceof StorageSetupError) return `the start is refused: ${error.message}`;
     return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
 }

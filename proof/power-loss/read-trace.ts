@@ -24,7 +24,7 @@ type Call = {
 export function readTrace(trace: string, directory: string, known: Set<string>, first: number): DiskEvent[] {
   const events: DiskEvent[] = [];
   const unfinished = new Map<string, Omit<Call, 'result'>>();
-  const add = (call: Call) => events.push(...eventsOf(call, directory, known, first));
+  const add = (call: Call) => events.push(...eventsOf(call, directory, known));
   for (const line of trace.split('\n')) {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const began = first + events.length;
@@ -48,12 +48,7 @@ export function readTrace(trace: string, directory: string, known: Set<string>, 
   return events;
 }
 
-function eventsOf(
-  { name, args, result, began }: Call,
-  directory: string,
-  known: Set<string>,
-  first: number,
-): DiskEvent[] {
+function eventsOf({ name, args, result, began }: Call, directory: string, known: Set<string>): DiskEvent[] {
   if (result.startsWith('-') && name !== 'sync_file_range') return [];
   const texts = Array.from(args.matchAll(/"((?:\\x[\da-f]{2})*)"/g), ([, hex = '']) => bytesOf(hex));
   const acknowledged = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
@@ -85,8 +80,7 @@ function eventsOf(
       return result === '?' ? [] : [{ type: 'sync', path, covers: began }];
     case 'sync_file_range':
       // See failing-sync.c: its offset tells whether this was the first descriptor that was told of the failure.
-      if (!args.includes('>, 0, ')) return [{ type: 'sync', path, covers: began }];
-      return [{ type: 'failed', path, covers: began, first }];
+      return [{ type: args.includes('>, 0, ') ? 'failed' : 'sync', path, covers: began }];
     case 'rename':
     case 'renameat2':
       known.delete(path);

@@ -13,6 +13,9 @@ export const API_KEY = 'the-key-of-the-power-loss-proof';
 /** The database of every run but a restore. */
 export const DATABASE = 'petstore.db';
 
+/** The name of a first run that stands for everything before. */
+export const PAST = 'the past';
+
 /** One run of the service or of a command. */
 export type Run = {
   readonly name: string;
@@ -21,8 +24,6 @@ export type Run = {
   /** The numbers of its events, from `first` up to, but without, `end`. */
   readonly first: number;
   readonly end: number;
-  /** No power cut happens before its end. */
-  readonly isPast?: boolean;
 };
 
 /** A write-back that fails. */
@@ -68,8 +69,7 @@ export class Recording {
     }
     this.events.push({ type: 'sync', path: this.directory, covers: this.events.length });
     this.events.push({ type: 'acknowledged', pets });
-    const [database, end] = [this.path(DATABASE), this.events.length];
-    this.runs.push({ name: 'the past', database, first: 0, end, isPast: true });
+    this.runs.push({ name: PAST, database: this.path(DATABASE), first: 0, end: this.events.length });
   }
 
   /**
@@ -89,65 +89,58 @@ export class Recording {
     });
   }
 
-  /** Runs a command to its end. If it succeeds, the pets and the file are there. */
+  /** Runs a command to its end. If it succeeds, the promises begin. */
   async command(
     args: readonly string[],
-    { pets = [], written, database }: { pets?: readonly string[]; written?: string; database?: string } = {},
+    promises: readonly DiskEvent[] = [],
+    database = DATABASE,
   ): Promise<void> {
-    await this.#run(args.slice(0, 2).join(' '), args, { database }, async (program) => {
+    await this.#run(args.slice(0, 2).join(' '), args, { database, promises }, async (program) => {
       await program.succeeded();
-      return [
-        { type: 'acknowledged', pets },
-        ...(written === undefined ? [] : [{ type: 'written', path: this.path(written) } as const]),
-      ];
     });
   }
 
-  /** @param use returns the events that follow those of the program */
   async #run(
     name: string,
     args: readonly string[],
-    { database = DATABASE, inject = [] }: { database?: string | undefined; inject?: readonly string[] },
-    use: (program: Program) => Promise<readonly DiskEvent[] | void>,
+    { database = DATABASE, inject = [] as readonly string[], promises = [] as readonly DiskEvent[] },
+    use: (program: Program) => Promise<void>,
   ): Promise<void> {
     const fault = this.#fault?.run === this.runs.length ? this.#fault : undefined;
     const output = `${this.directory}.trace`;
     const injections = inject.flatMap((what) => ['-e', `inject=${what}`]);
-    const options = [...STRACE_OPTIONS, ...injections, ...this.#failing(fault), '-o', output];
+    const options = [...STRACE_OPTIONS, ...injections, '-o', output];
     const env = { API_KEYS: API_KEY, PORT: '0', LOG_LEVEL: 'info', DATABASE_URL: `sqlite:${database}` };
+    const { library, file = '', at } = fault ?? {};
+    const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${at}` };
     const child = spawn('strace', [...options, process.execPath, join(ROOT, SERVICE[0]), ...args], {
       cwd: this.directory,
       detached: true,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env, ...failure },
     });
     const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     const running = new Program(child);
-    let promises: readonly DiskEvent[] | void = [];
+    let problem: unknown;
     try {
-      promises = await use(running);
-      await running.ended;
+      await use(running);
     } catch (error) {
-      const printed = `${running.stdout}${running.stderr}`.slice(-500);
-      if (fault === undefined) this.refusals.push(`${name} failed: ${String(error)}\n${printed}`);
+      problem = error;
+      await running.kill();
     }
-    await running.kill();
+    await running.ended;
     cleanUp.cancel();
     const first = this.events.length;
     this.events.push(...readTrace(await readFile(output, 'utf8'), this.directory, this.#files, first));
     await rm(output);
-    this.events.push(...(promises ?? []));
-    if (fault?.at === 0) {
-      this.events.push({ type: 'failed', path: this.path(fault.file), covers: this.events.length, first });
+    if (problem === undefined) this.events.push(...promises);
+    else if (fault === undefined) {
+      const printed = `${running.stdout}${running.stderr}`.slice(-500);
+      this.refusals.push(`${name} failed: ${String(problem)}\n${printed}`);
     }
+    const covers = this.events.length;
+    if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers });
     if (fault?.isEvicted === true) this.#evict();
     this.runs.push({ name, database: this.path(database), first, end: this.events.length });
-  }
-
-  #failing(fault: Fault | undefined): readonly string[] {
-    if (fault === undefined) return [];
-    const { library, file, at } = fault;
-    const variables = [`LD_PRELOAD=${library}`, `FAIL_FILE=${this.path(file)}`, `FAIL_AT=${at}`];
-    return variables.flatMap((variable) => ['-E', variable]);
   }
 
   /** The kernel forgets what the failed write-back has dropped. Programs now read what is on the disk. */

@@ -14,66 +14,53 @@ const LAST = 8;
 /** How many lives are played at once. */
 const LANES = 3;
 
-export type Found = Pick<Enumerated, 'states' | 'wrong'> & { readonly lives: number };
+/**
+ * Plays a life after a past without a fault, then with one of the chosen faults at a time. Needs `cc`.
+ *
+ * @param past of a database that was closed; other files go beside its directory
+ * @param scratch a directory in memory, if possible
+ * @param known the names of first runs that other lives have had; without a fault, their states are not opened again
+ */
+export async function searchLife(
+  name: string,
+  past: Recording,
+  scratch: string,
+  known: Set<string>,
+  isChosen: (fault: Fault) => boolean = () => true,
+): Promise<Enumerated & { readonly lives: number }> {
+  const library = `${past.directory}.so`;
+  const source = join(import.meta.dirname, 'failing-sync.c');
+  await promisify(execFile)('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
+  const plain = await playLife(name, past, 0);
+  if (plain.refusals.length > 0) throw new Error(`"${name}" fails without a fault: ${plain.refusals.join()}`);
+  let { states, wrong } = await enumerate(plain, scratch, known);
+  known.add(plain.runs[1]!.name);
+  const faults = [...faultsIn(plain, library)].filter(isChosen);
+  const lives = 1 + faults.length;
+  const playAll = async (_: unknown, lane: number) => {
+    for (let fault = faults.shift(); fault !== undefined; fault = faults.shift()) {
+      const played = await playLife(name, past, lane, fault);
+      // Some runs sync less often than the one without a fault.
+      if (!played.events.some(({ type }) => type === 'failed')) continue;
+      const found = await enumerate(played, join(scratch, `${lane}`));
+      const { run, file, at, isEvicted } = fault;
+      const what = `"${name}", run ${run}, write-back ${at} of ${file}${isEvicted ? ', evicted' : ''}`;
+      states += found.states;
+      wrong = [...wrong, ...[...played.refusals, ...found.wrong].map((each) => `${what}: ${each}`)];
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, playAll));
+  return { lives, states, wrong };
+}
 
-/** Plays lives of a database after a past, and opens the states that a power cut or a failed write-back may leave. */
-export class LifeSearch {
-  readonly #past: Recording;
-  readonly #scratch: string;
-  #lives = 0;
-  /** Many lives have the same first run. Without a fault, its states are opened once. */
-  readonly #known = new Set<string>();
-
-  /**
-   * @param past of a database that was closed; other files go beside its directory
-   * @param scratch a directory in memory, if possible
-   */
-  constructor(past: Recording, scratch: string) {
-    this.#past = past;
-    this.#scratch = scratch;
-  }
-
-  /** Plays a life without a fault, then with one of the chosen faults at a time. Needs `cc`. */
-  async search(name: string, isChosen: (fault: Fault) => boolean = () => true): Promise<Found> {
-    const library = `${this.#past.directory}.so`;
-    const source = join(import.meta.dirname, 'failing-sync.c');
-    await promisify(execFile)('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
-    const before = this.#lives;
-    const plain = await this.#play(name);
-    if (plain.refusals.length > 0)
-      throw new Error(`"${name}" fails without a fault: ${plain.refusals.join()}`);
-    const [past, first, ...others] = plain.runs;
-    const runs = [past!, { ...first!, isPast: this.#known.has(first!.name) }, ...others];
-    this.#known.add(first!.name);
-    let { states, wrong } = await enumerate({ events: plain.events, runs }, this.#scratch);
-    const faults = [...faultsIn(plain, library)].filter(isChosen);
-    const playAll = async (_: unknown, lane: number) => {
-      for (let fault = faults.shift(); fault !== undefined; fault = faults.shift()) {
-        const played = await this.#play(name, fault);
-        // Some runs sync less often than the one without a fault.
-        if (!played.events.some(({ type }) => type === 'failed')) continue;
-        const found = await enumerate(played, join(this.#scratch, `${lane}`));
-        const { run, file, at, isEvicted } = fault;
-        const what = `"${name}", run ${run}, write-back ${at} of ${file}${isEvicted ? ', evicted' : ''}`;
-        states += found.states;
-        wrong = [...wrong, ...[...played.refusals, ...found.wrong].map((each) => `${what}: ${each}`)];
-      }
-    };
-    await Promise.all(Array.from({ length: LANES }, playAll));
-    return { lives: this.#lives - before, states, wrong };
-  }
-
-  async #play(name: string, fault?: Fault): Promise<Recording> {
-    const directory = `${this.#past.directory}-${this.#lives++}`;
-    await cp(this.#past.directory, directory, { recursive: true });
-    const recording = new Recording(directory, fault);
-    await recording.addPast(
-      this.#past.events.flatMap((event) => (event.type === 'acknowledged' ? event.pets : [])),
-    );
-    await LIVES[name]!(recording);
-    await rm(directory, { recursive: true });
-    return recording;
-  }
+async function playLife(name: string, past: Recording, lane: number, fault?: Fault): Promise<Recording> {
+  const directory = `${past.directory}-${lane}`;
+  await cp(past.directory, directory, { recursive: true });
+  const recording = new Recording(directory, fault);
+  await recording.addPast(past.events.flatMap((event) => (event.type === 'acknowledged' ? event.pets : [])));
+  await LIVES[name]!(recording);
+  await rm(directory, { recursive: true });
+  return recording;
 }
 
 /** The faults of a life: each write-back but those of the last run, and one after the first run that no program is told of. */
