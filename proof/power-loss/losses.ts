@@ -4,7 +4,7 @@ import type { Loss, Unsynced } from './disk.ts';
 const SECTOR_BYTES = 512;
 
 /** More unsynced events than these are lost or kept together: the checkpoint of a large log has a thousand. */
-const MAX_SINGLE = { 1: 4, 2: 10 };
+const MAX_SINGLE = { 1: 4, 2: 6 };
 
 /**
  * What a power cut may destroy: nothing, everything that is not synced, or at most two events at once. One of them may be
