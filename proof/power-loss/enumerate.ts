@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { join } from 'node:path';
 import { type DirtyPage, Disk } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { losses } from './losses.ts';
@@ -56,8 +55,7 @@ export async function enumerate(
       const key = keyOf(files, acknowledged.size);
       if (seen.has(key) && broken === undefined) continue;
       seen.add(key);
-      const state = join(scratch, 'state');
-      const problem = broken ?? (await openState(files, database, acknowledged, state));
+      const problem = broken ?? (await openState(files, database, acknowledged, scratch));
       if (problem !== undefined) wrong.push(`${hasFailed ? `${way}, ` : ''}${where}: ${problem}`);
       if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
     }

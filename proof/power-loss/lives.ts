@@ -140,8 +140,7 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     await start(recording);
   },
 
-  keys: (recording) => afterKill(recording, [['keys', 'create', '--label', 'one']], [['keys', 'list']]),
-  'keys list': (recording) => afterKill(recording, [['keys', 'list']]),
+  keys: (recording) => afterKill(recording, [['keys', 'list']], [['keys', 'create', '--label', 'one']]),
   import: async (recording) => {
     const file = `${recording.directory}.ndjson`;
     const pets = numbers(40).map(

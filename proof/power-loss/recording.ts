@@ -59,8 +59,8 @@ export class Recording {
     return join(this.directory, name);
   }
 
-  /** Adds the files that are there already, as a first run that is on the disk. `pets` must be in the database. */
-  async addPast(pets: readonly string[]): Promise<void> {
+  /** Adds the files that are there already, as a first run that is on the disk, and the promises of these events. */
+  async addPast(events: readonly DiskEvent[]): Promise<void> {
     for (const path of (await readdir(this.directory)).map((name) => this.path(name))) {
       this.#files.add(path);
       const bytes = await readFile(path);
@@ -68,7 +68,7 @@ export class Recording {
       this.events.push({ type: 'sync', path, covers: this.events.length });
     }
     this.events.push({ type: 'sync', path: this.directory, covers: this.events.length });
-    this.events.push({ type: 'acknowledged', pets });
+    this.events.push(...events.filter(({ type }) => type === 'acknowledged'));
     this.runs.push({ name: PAST, database: this.path(DATABASE), first: 0, end: this.events.length });
   }
 

@@ -57,7 +57,7 @@ async function playLife(name: string, past: Recording, lane: number, fault?: Fau
   const directory = `${past.directory}-${lane}`;
   await cp(past.directory, directory, { recursive: true });
   const recording = new Recording(directory, fault);
-  await recording.addPast(past.events.flatMap((event) => (event.type === 'acknowledged' ? event.pets : [])));
+  await recording.addPast(past.events);
   await LIVES[name]!(recording);
   await rm(directory, { recursive: true });
   return recording;
