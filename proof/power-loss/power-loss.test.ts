@@ -71,8 +71,7 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
       const fault = ({ run, file, at }: Fault) => run === 1 && isLog(file) && at === 4;
       const life = 'starts after a kill';
       const { lives, states, wrong } = await searchLife(life, recording, memory.path, new Set(), fault);
-      expect(wrong).toStrictEqual([]);
-      expect(lives).toBe(3);
+      expect({ lives, wrong }).toStrictEqual({ lives: 3, wrong: [] });
       expect(states).toBeGreaterThan(200);
     },
     60_000,

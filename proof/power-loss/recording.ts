@@ -120,11 +120,11 @@ export class Recording {
     });
     const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     const running = new Program(child);
-    let problem: unknown;
+    let problem: string | undefined;
     try {
       await use(running);
     } catch (error) {
-      problem = error;
+      problem = String(error);
       await running.kill();
     }
     await running.ended;
@@ -135,7 +135,7 @@ export class Recording {
     if (problem === undefined) this.events.push(...promises);
     else if (fault === undefined) {
       const printed = `${running.stdout}${running.stderr}`.slice(-500);
-      this.refusals.push(`${name} failed: ${String(problem)}\n${printed}`);
+      this.refusals.push(`${name} failed: ${problem}\n${printed}`);
     }
     const covers = this.events.length;
     if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers });
