@@ -100,10 +100,9 @@ function start(recording: Recording, name = 'a start'): Promise<void> {
   });
 }
 
-async function afterKill(
-  recording: Recording,
-  ...commands: readonly Parameters<Recording['command']>[]
-): Promise<void> {
+type Command = Parameters<Recording['command']>;
+
+async function afterKill(recording: Recording, ...commands: readonly Command[]): Promise<void> {
   await killDuringFlush(recording);
   for (const command of commands) await recording.command(...command);
   await start(recording);
@@ -148,7 +147,7 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
       (id) => `{"id":${id + 9_000},"name":"imported","categoryId":7,"status":"sold"}`,
     );
     await writeFile(file, `${pets.join('\n')}\n`);
-    const command: Parameters<Recording['command']> = [['import', file], [{ type: 'acknowledged', pets }]];
+    const command: Command = [['import', file], [{ type: 'acknowledged', pets }]];
     await afterKill(recording, command, command);
   },
   copies: (recording) => {

@@ -133,10 +133,7 @@ export class Recording {
     this.events.push(...readTrace(await readFile(output, 'utf8'), this.directory, this.#files, first));
     await rm(output);
     if (problem === undefined) this.events.push(...promises);
-    else if (fault === undefined) {
-      const printed = `${running.stdout}${running.stderr}`.slice(-500);
-      this.refusals.push(`${name} failed: ${problem}\n${printed}`);
-    }
+    else if (fault === undefined) this.refusals.push(`${name} fails: ${problem}`);
     const covers = this.events.length;
     if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers });
     if (fault?.isEvicted === true) this.#evict();
