@@ -36,7 +36,8 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
 
   function enumerated(change: (event: DiskEvent, number: number) => DiskEvent = (event) => event) {
     const { events, runs } = recording;
-    return enumerate({ events: events.map(change), runs }, memory.path);
+    // A test that takes too long goes on beside the next one.
+    return enumerate({ events: events.map(change), runs }, join(memory.path, `${Math.random()}`));
   }
 
   it('or a kill before any sync leaves every acknowledged pet, gives no id again, and is no surprise to the next start', async () => {
@@ -52,7 +53,7 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
     const { wrong } = await enumerated((event) =>
       event.type === 'sync' && isForgotten(event.path) ? { type: 'acknowledged', pets: [] } : event,
     );
-    expect(wrong[0]).toMatch(/pets are lost|given again|StorageSetupError/);
+    expect(wrong[0]).toMatch(/pets are lost|given again|the SQLite file/);
   });
 
   it('would lose pets if a service went on after a failed flush, although the next one succeeds', async () => {
@@ -74,7 +75,6 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
       expect({ lives, wrong }).toStrictEqual({ lives: 3, wrong: [] });
       expect(states).toBeGreaterThan(200);
     },
-    60_000,
   );
 });
 
