@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { fileOf, sizeBytesOf } from './connection.ts';
-import { BUSY, endUnclosed, SYNC_FAILED } from './errors.ts';
+import { BUSY, endIfSyncFailed, endUnclosed, SYNC_FAILED } from './errors.ts';
 
 /** 4 MiB of pages of 4 KiB, SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
 const DUE_FRAMES = 1_000n;
@@ -65,6 +65,7 @@ const CHECKPOINT_PROGRAM = `
  * operator is warned.
  */
 export class LogDisk {
+  readonly #db: DatabaseSync;
   readonly #file: string;
   readonly #wal: string;
   readonly #host: StorageHost;
@@ -83,6 +84,7 @@ export class LogDisk {
 
   /** @throws the error of `node:fs` */
   constructor(db: DatabaseSync, host: StorageHost, meter?: StorageMeter) {
+    this.#db = db;
     this.#file = fileOf(db);
     this.#wal = `${this.#file}-wal`;
     this.#host = host;
@@ -134,13 +136,17 @@ export class LogDisk {
   }
 
   /**
-   * Call it before the connection is closed, when every flush has ended.
+   * Call it before the connection is closed, when every flush has ended. By then nothing else needs the event loop.
    *
    * @param mayWrite whether to empty the log as far as possible. SQLite itself would tell nobody of a sync that fails
    *   while it closes a connection
    */
   async close(mayWrite: boolean): Promise<void> {
-    if (mayWrite) await this.#checkpoint('TRUNCATE');
+    try {
+      if (mayWrite) this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch (error) {
+      endIfSyncFailed(error, this.#host);
+    }
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();

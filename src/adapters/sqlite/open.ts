@@ -144,8 +144,11 @@ export async function openOrRelease<T>(
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
 async function connectFirst(file: string, opened: AsyncDisposableStack): Promise<DatabaseSync> {
+  const path = resolveLinks(file);
   // The end of a connection that writes would checkpoint a log. Without a log, it may have to apply a rollback journal.
-  const db = opened.use(connect(file, sizeBytesOf(`${resolveLinks(file)}-wal`) > 0 ? 'read' : 'write'));
+  // A power failure during the first start can leave both: `recoverLog` applies the journal, which `read` cannot.
+  const beside = existsSync(`${path}-journal`) ? 'immutable' : 'read';
+  const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? beside : 'write'));
   refuseMounted(fileOf(db));
   // Before the first read: SQLite gives the files beside the database the same permissions. If they were created
   // read-only, they would still stop the service after the database itself has become writable.
