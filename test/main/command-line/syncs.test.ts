@@ -60,7 +60,7 @@ describe('what has been acknowledged is on the disk', () => {
     expect(calls(directory).slice(0, 2)).toStrictEqual(['fsync .', 'fsync data']);
   });
 
-  it('a start after a kill: the bytes of the log once more, then the file, before the log is emptied', async () => {
+  it('a start after a kill: a copy of the log under its name, then the file, before the log is emptied', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
     const killed = await traced([], { env });
@@ -72,8 +72,15 @@ describe('what has been acknowledged is on the disk', () => {
     await program.url();
 
     const all = calls(directory).filter((call) => !call.endsWith('-shm'));
-    expect(all.slice(0, 6)).toStrictEqual([
-      'write petstore.db-wal',
+    expect(all.slice(0, 11)).toStrictEqual([
+      'write petstore.db-wal.partial',
+      'fsync petstore.db-wal.partial',
+      'rename petstore.db-wal.partial petstore.db-wal',
+      'fsync .',
+      // Of the old log, when its connection is closed.
+      'fsync petstore.db-wal',
+      'fsync .',
+      // Of the new log.
       'fsync petstore.db-wal',
       'fsync .',
       'pwrite64 petstore.db',
