@@ -138,6 +138,7 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     recording.refusals.splice(0);
     reader.close();
     await start(recording);
+    await start(recording, 'one more start');
   },
 
   keys: (recording) => afterKill(recording, [['keys', 'list']], [['keys', 'create', '--label', 'one']]),
