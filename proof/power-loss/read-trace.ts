@@ -50,6 +50,8 @@ export function readTrace(trace: string, directory: string, known: Set<string>, 
 
 function eventsOf({ name, args, result, began }: Call, directory: string, known: Set<string>): DiskEvent[] {
   if (result.startsWith('-') && name !== 'sync_file_range') return [];
+  // No start finds a file without a name.
+  if (args.includes('>(deleted)')) return [];
   const texts = Array.from(args.matchAll(/"((?:\\x[\da-f]{2})*)"/g), ([, hex = '']) => bytesOf(hex));
   const acknowledged = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
   if (acknowledged !== undefined) return [{ type: 'acknowledged', pets: [acknowledged] }];
