@@ -18,6 +18,9 @@ const MAX_WRONG = 5;
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
+/** Of the writes after a failure, only every so many-th is a moment. */
+const WRITE_STRIDE = 3;
+
 /** Whether a write-back that fails drops a page, in a run that began with event number `began`. */
 type Failure = (page: DirtyPage, began: number) => boolean;
 
@@ -82,10 +85,11 @@ function* statesIn(
       disk.apply(event, number);
       if (event.type === 'acknowledged') for (const pet of event.pets) acknowledged.add(pet);
       if (event.type === 'written') promised.set(event.path, disk.cached().get(event.path)!);
-      const isDense = number - Math.max(first, failed) < DENSE_EVENTS || number % STRIDE === 0;
+      const isSkipped = failed >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
+      const isDense = number - Math.max(first, failed) < DENSE_EVENTS && !isSkipped;
       if (name === PAST || known.has(name) || number < failed) continue;
       const isOfCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
-      if (!isDense && !isOfCheckpoint) continue;
+      if (!isDense && number % STRIDE > 0 && !isOfCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;
       const state = (lost: string, all: ReadonlyMap<string, Buffer>) => {
         const files = new Map([...all].filter(([path]) => path.startsWith(database)));
