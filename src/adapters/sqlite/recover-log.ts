@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
@@ -43,7 +35,7 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
     await replaceLog(wal);
     first.close();
     // Closing it while SQLite has the database open would release the locks of SQLite.
-    const database = opened.adopt(openSync(file, 'r+'), closeSync);
+    const database = opened.adopt(fs.openSync(file, 'r+'), fs.closeSync);
     const second = await connectAlone(file, opened);
     cutLoggedEnd(database, wal, framesOf(second));
     second.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -84,7 +76,7 @@ async function replaceLog(wal: string): Promise<void> {
   await using old = await open(wal, 'r+');
   await writeWholeFile(wal, {
     check() {},
-    write: (copy) => pipeline(createReadStream(wal), createWriteStream(copy, { flush: true })),
+    write: (copy) => pipeline(fs.createReadStream(wal), fs.createWriteStream(copy, { flush: true })),
   });
   await old.truncate();
 }
@@ -96,18 +88,18 @@ async function replaceLog(wal: string): Promise<void> {
  * @param frames of the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */
 function cutLoggedEnd(database: number, wal: string, frames: number): void {
-  const log = openSync(wal, 'r');
+  const log = fs.openSync(wal, 'r');
   const uint32 = Buffer.alloc(4);
   const uint32At = (position: number) => {
-    readSync(log, uint32, 0, 4, position);
+    fs.readSync(log, uint32, 0, 4, position);
     return uint32.readUInt32BE();
   };
   const pageSize = uint32At(8);
   const logged = new Set(Array.from({ length: frames }, (_, n) => uint32At(32 + n * (24 + pageSize))));
-  closeSync(log);
-  const { size } = fstatSync(database);
+  fs.closeSync(log);
+  const { size } = fs.fstatSync(database);
   let pages = Math.ceil(size / pageSize);
   // SQLite takes a file without its first page for a new one.
   while (pages > 1 && logged.has(pages)) pages--;
-  ftruncateSync(database, Math.min(size, pages * pageSize));
+  fs.ftruncateSync(database, Math.min(size, pages * pageSize));
 }

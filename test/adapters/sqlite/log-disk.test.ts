@@ -152,6 +152,20 @@ describe('the process ends', () => {
   });
 });
 
+it('the process ends when the last checkpoint of a session cannot be synced', async () => {
+  const fatal = vi.fn<(message: string) => never>();
+  const other = new LogDisk(db, { warn() {}, fatal });
+  vi.spyOn(db, 'exec').mockImplementationOnce(() => {
+    throw Object.assign(new Error('disk I/O error'), { errcode: 1034 });
+  });
+
+  await other.close(true);
+
+  expect(fatal.mock.calls).toStrictEqual([
+    [expect.stringMatching(/^a sync has failed: disk I\/O error; this/)],
+  ]);
+});
+
 it('the database gets nothing that the log could lose: a checkpoint begins when a flush has ended well', async () => {
   write(5);
   const order: string[] = [];
