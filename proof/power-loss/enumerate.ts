@@ -48,11 +48,10 @@ export async function enumerate(
 ): Promise<Enumerated> {
   const seen = new Set<string>();
   const wrong: string[] = [];
-  const { events } = recording;
-  const hasFailed = events.some(({ type }) => type === 'failed');
+  const types = new Set(recording.events.map(({ type }) => type));
+  const hasFailed = types.has('failed');
   // After an eviction, programs have read what one way to fail has left.
-  const isEvicted = events.some(({ type }) => type === 'evicted');
-  const ways = Object.entries(FAILURES).slice(0, hasFailed && !isEvicted ? undefined : 1);
+  const ways = Object.entries(FAILURES).slice(0, hasFailed && !types.has('evicted') ? undefined : 1);
   for (const [way, drops] of ways) {
     for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops, known)) {
       const key = keyOf(files, acknowledged.size);

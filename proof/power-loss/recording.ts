@@ -134,8 +134,7 @@ export class Recording {
     await rm(output);
     if (problem === undefined) this.events.push(...promises);
     else if (fault === undefined) this.refusals.push(`${name} fails: ${problem}`);
-    const covers = this.events.length;
-    if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers });
+    if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers: Infinity });
     if (fault?.isEvicted === true) this.#evict();
     this.runs.push({ name, database: this.path(database), first, end: this.events.length });
   }
