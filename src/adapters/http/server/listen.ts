@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { type ClientError, refusalOf } from './broken-request.ts';
@@ -157,18 +157,18 @@ function cutOffGreatest(connections: Connections, maxHeldBytes: number, report: 
  */
 async function close(server: Server, connections: Connections, timeoutMs: number): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  server.once('close', () => resolve(0));
+  // Only stops listening. The `close` of an HTTP server would also close idle connections, over which a request may be on
+  // its way. To Node, a connection is idle while its client still reads the answer, too:
+  // https://github.com/nodejs/node/issues/60617
+  TcpServer.prototype.close.call(server, () => resolve(0));
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
   const sweep = setInterval(() => {
-    // To Node, a connection is idle while its client still reads the answer, and `close` would cut the answer short:
-    // https://github.com/nodejs/node/issues/60617
-    const mayClose = performance.now() >= graceEndsMs && unread().length === 0;
-    if (mayClose || connections.size === 0) server.close();
+    if (performance.now() >= graceEndsMs && unread().length === 0) server.closeIdleConnections();
   }, INTERVAL_MS);
   const timer = setTimeout(() => {
     const unreadAtEnd = unread();
-    server.close();
+    server.closeIdleConnections();
     const open = [...connections.keys()].filter(({ destroyed }) => !destroyed);
     // Closing an idle connection does not count as cutting it off.
     resolve(new Set([...unreadAtEnd, ...open]).size);
@@ -177,5 +177,7 @@ async function close(server: Server, connections: Connections, timeoutMs: number
   const cutOff = await promise;
   clearInterval(sweep);
   clearTimeout(timer);
+  // Ends Node's check for late requests.
+  server.close();
   return cutOff;
 }

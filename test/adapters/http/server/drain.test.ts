@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
 import { expect, test } from 'vitest';
 import { startApi } from '../../../support/http.ts';
 import { SCRIPT } from '../raw-requests.ts';
@@ -27,19 +29,33 @@ test('a drain ends each connection with its next answer, the one in progress inc
   expect(await drained).toBe(0);
 });
 
-test('a drain answers a request that had begun, and a connection that is new', async () => {
+test('a drain refuses new connections while idle ones still get answers, and answers a request that had begun', async () => {
   const { connect, server, answer, untilHandled } = await serve();
   const begun = await connect('GET /livez?begun HT');
+  const idle = await connect();
   await connect(get('x'));
   await untilHandled(1);
   const drained = server.drain(TIMEOUT_MS);
-  const late = await connect(get('late'));
+  await expect.poll(() => isRefused(server.port)).toBe(true);
+  await idle.send(get('late'));
   await begun.send('TP/1.1\r\nHost: x\r\n\r\n');
   for (let i = 0; i < 3; i++) await answer();
+  expect(await announced(idle, 1)).toStrictEqual(['close']);
   expect(await announced(begun, 1)).toStrictEqual(['close']);
-  expect(await announced(late, 1)).toStrictEqual(['close']);
   expect(await drained).toBe(0);
 });
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = createConnection(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+  } finally {
+    socket.destroy();
+  }
+}
 
 test('a drain cuts off what is left at its timeout, and counts only what was in use', async () => {
   const { connect, server, answer, untilHandled } = await serve();
