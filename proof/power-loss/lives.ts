@@ -156,8 +156,9 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     return afterKill(
       recording,
       [['backup', 'backup.db'], written('backup.db')],
+      [['backup', 'another.db'], written('another.db')],
       [['export', 'pets.ndjson'], written('pets.ndjson')],
-      [['restore', 'backup.db'], written('restored.db'), 'restored.db'],
+      [['restore', 'another.db'], written('restored.db'), 'restored.db'],
     );
   },
 };
