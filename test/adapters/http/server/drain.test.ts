@@ -75,7 +75,8 @@ test('a drain goes on to accept for as long as it is told, and makes each answer
   const { connect, server, answer } = await serve();
   const old = await connect();
   const drained = server.drain(TIMEOUT_MS, 300);
-  for (const client of [old, await connect()]) {
+  for (const next of [() => old, () => connect()]) {
+    const client = await next();
     await client.send(get('x'));
     await answer();
     expect(await announced(client, 1)).toStrictEqual(['close']);
