@@ -14,7 +14,6 @@ const MAX_SINGLE = { 1: 4, 2: 6 };
  */
 export function* losses(unsynced: readonly Unsynced[], atMost: 1 | 2): Generator<Loss> {
   yield { events: new Set() };
-  if (unsynced.length === 0) return;
   yield { events: new Set(unsynced.map(({ number }) => number)) };
   const latest = unsynced.slice(-MAX_SINGLE[atMost]);
   for (const [index, one] of latest.entries()) {
