@@ -18,6 +18,9 @@ const MAX_WRONG = 5;
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
+/** In a run with more events, only one is lost at once: its log is large. */
+const LONG_EVENTS = 1_000;
+
 /** Of the writes after a failure, only every so many-th is a moment. */
 const WRITE_STRIDE = 3;
 
@@ -96,7 +99,7 @@ function* statesIn(
         return { where: `${moment}, ${lost}`, database, files, acknowledged, broken };
       };
       if (failed >= 0) yield state('from the cache', disk.cached());
-      for (const loss of losses(disk.unsynced(), failed >= 0 ? 1 : 2)) {
+      for (const loss of losses(disk.unsynced(), failed >= 0 || end - first > LONG_EVENTS ? 1 : 2)) {
         const lost = [...loss.events].map((each) => describe(events[each]!)).join(', ');
         yield state(`without [${lost}]`, disk.afterLoss(loss));
       }

@@ -126,7 +126,6 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
       await add(url, 'after the checkpoint');
     });
     await start(recording);
-    await start(recording, 'one more start');
   },
 
   // The idle program keeps the index in shared memory alive.
@@ -138,7 +137,6 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     recording.refusals.splice(0);
     reader.close();
     await start(recording);
-    await start(recording, 'one more start');
   },
 
   keys: (recording) => afterKill(recording, [['keys', 'list']], [['keys', 'create', '--label', 'one']]),

@@ -7,9 +7,9 @@ import { type Enumerated, enumerate } from './enumerate.ts';
 import { LIVES } from './lives.ts';
 import { DATABASE, type Fault, Recording } from './recording.ts';
 
-/** Of many syncs of a file in a run, the first and the last ones fail. */
-const FIRST = 2;
-const LAST = 8;
+/** If a run syncs a file more often, only the first sync and some of the last ones fail. */
+const MANY = 12;
+const LAST = 5;
 
 /** How many lives are played at once. */
 const LANES = 3;
@@ -71,7 +71,7 @@ function* faultsIn({ events, runs, directory }: Recording, library: string): Gen
     for (const [path, { length }] of Map.groupBy(syncs, ({ path: synced }) => synced)) {
       if (path === directory || path.endsWith('-journal')) continue;
       const file = path.slice(directory.length + 1);
-      for (const at of numbers(length).filter((number) => number < FIRST || number >= length - LAST)) {
+      for (const at of numbers(length).filter((n) => length <= MANY || n === 0 || n >= length - LAST)) {
         for (const isEvicted of [false, true]) yield { library, run: index + 1, file, at: at + 1, isEvicted };
       }
     }
