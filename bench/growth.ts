@@ -8,7 +8,7 @@
  * disk. Prints one line of JSON.
  */
 import { statSync } from 'node:fs';
-import type { ServiceStorage, Storage } from '../src/application/storage-kind.ts';
+import type { ServiceStorage, Storage } from '../src/application/ports/storage-kind.ts';
 import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
@@ -55,8 +55,7 @@ async function fill(count: number, write: (pets: readonly Pet[]) => Promise<unkn
 /** Opens the storage and reads a page. */
 async function openFilled(storage: Storage): Promise<{ storage: ServiceStorage; openMs: number }> {
   const started = performance.now();
-  const opened = await storage.kind.open(storage.url, {
-    for: 'service',
+  const opened = await storage.kind.openService(storage.url, {
     log: storageHost(console.warn),
     autoMigrate: true,
   });
@@ -77,10 +76,7 @@ async function open(count: number): Promise<Open> {
   const { storage, path } = storageOf(count);
   if (!storage.kind.persistent) return openEphemeral(storage, count);
   await storage.kind.migrate?.(storage.url);
-  const { archive, close } = await storage.kind.open(storage.url, {
-    for: 'writing',
-    log: storageHost(console.warn),
-  });
+  const { archive, close } = await storage.kind.openForWriting(storage.url, storageHost(console.warn));
   await fill(count, (pets) => archive.write(pets));
   await archive.reserve(BigInt(count));
   await close();

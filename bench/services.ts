@@ -10,7 +10,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { ReplicaSet } from '../proof/failure/replica-set.ts';
-import type { ServiceStorage } from '../src/application/storage-kind.ts';
+import type { ServiceStorage } from '../src/application/ports/storage-kind.ts';
 import { startMongodb } from './harness/mongodb.ts';
 import { quantile } from './support/statistics.ts';
 import { aPet } from '../test/support/pets.ts';

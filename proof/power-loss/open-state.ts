@@ -35,7 +35,7 @@ export async function openState(
 }
 
 async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promise<string | undefined> {
-  const service = await sqliteStorage.open(url, { for: 'service', log: storageHost(), autoMigrate: false });
+  const service = await sqliteStorage.openService(url, { log: storageHost(), autoMigrate: false });
   let greatestId = 0n;
   try {
     const left = new Set(acknowledged);
@@ -53,7 +53,7 @@ async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promis
   } finally {
     await service.close();
   }
-  const checked = await sqliteStorage.open(url, { for: 'checking' });
+  const checked = await sqliteStorage.openForChecking(url);
   try {
     for await (const { about, problem } of checked.inspector.findings()) {
       return `check finds: ${about} ${problem}`;

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
-import type { ServiceOptions } from '../../src/application/storage-kind.ts';
+import type { ServiceOptions } from '../../src/application/ports/storage-kind.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
@@ -64,7 +64,7 @@ export function storageKindContract(storage: TestedStorage): void {
 
   async function openService(url: string, options: Partial<ServiceOptions> = {}) {
     const log = storageHost();
-    const service = await kind.open(url, { for: 'service', log, autoMigrate: false, ...options });
+    const service = await kind.openService(url, { log, autoMigrate: false, ...options });
     onTestFinished(() => service.close());
     return service;
   }

@@ -15,7 +15,7 @@ import type { ApiKeyRepository } from '../../src/application/ports/api-key-repos
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import type { StorageHost } from '../../src/application/ports/storage-health.ts';
-import type { StorageKind } from '../../src/application/storage-kind.ts';
+import type { StorageKind } from '../../src/application/ports/storage-kind.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { databasePool, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';

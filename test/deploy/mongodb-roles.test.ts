@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
-import type { WhilePetsNeverChange } from '../../src/application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../src/application/ports/pets-never-change.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { freePort } from '../../proof/failure/free-port.ts';
 import { anArchivedPet } from '../support/archived-pets.ts';

@@ -20,10 +20,10 @@ export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: s
 }
 
 export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
-  const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.open(url, {
-    for: 'writing',
-    log: storageHost(),
-  });
+  const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.openForWriting(
+    url,
+    storageHost(),
+  );
   const pets = await archive.read(0n, 100_000);
   await close();
   return pets;

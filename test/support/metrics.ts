@@ -1,6 +1,6 @@
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
-import type { ServiceStorage } from '../../src/application/storage-kind.ts';
+import type { ServicePorts } from '../../src/application/ports/storage-kind.ts';
 import { storageHost } from './storage-host.ts';
 
 /** What a metrics page says: the value of each series, by its name and labels as they are in the text. */
@@ -24,9 +24,8 @@ export function seriesOf(text: string): Series {
 export const BUILD = { version: '1.2.3', commit: '0123456789ab' } as const;
 
 /** A storage in memory to measure, with other parts in place of its own. */
-export async function aStorage(parts: Partial<ServiceStorage> = {}): Promise<Required<ServiceStorage>> {
-  const options = { for: 'service', autoMigrate: true, log: storageHost() } as const;
-  const storage = await memoryStorage.open('memory:', options);
+export async function aStorage(parts: Partial<ServicePorts> = {}): Promise<Required<ServicePorts>> {
+  const storage = await memoryStorage.openService('memory:', { autoMigrate: true, log: storageHost() });
   return { limiter: new InMemoryRateLimiter(), ...storage, ...parts };
 }
 

@@ -1,9 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
-import type { Opened, StorageKind } from '../../src/application/storage-kind.ts';
+import type {
+  CheckableStorage,
+  ServiceStorage,
+  StorageKind,
+  WritableStorage,
+} from '../../src/application/ports/storage-kind.ts';
 import { storageHost } from './storage-host.ts';
 
-type Store = Opened<false>['service'] & Opened['checking'] & Opened['writing'];
+type Store = ServiceStorage & CheckableStorage & WritableStorage;
 
 /** More than a command spends between two of its steps. */
 const TURNS = 10;
@@ -28,18 +33,17 @@ export class SlowStorages {
   readonly #open = new Set<string>();
   readonly #changes = new Set<string>();
 
-  readonly kind: StorageKind<false> = {
+  readonly kind: StorageKind = {
     ...memoryStorage,
     name: 'slow',
     urlForm: 'slow:NAME',
     persistent: true,
     isUrl: (url) => url.startsWith('slow:'),
-    open: async (url) => {
-      if (this.#open.has(url)) this.faults.push(`${url} is opened twice`);
-      this.#open.add(url);
-      await turns();
-      return this.#slow(url, await this.store(url));
-    },
+    openService: (url) => this.#opened(url),
+    openForReading: (url) => this.#opened(url),
+    openForChecking: (url) => this.#opened(url),
+    openForWriting: (url) => this.#opened(url),
+    openKeys: (url) => this.#opened(url),
     migrate: (database) => this.#change('migrate', async () => ({ database, from: 1, to: 2 })),
     backUp: () => this.#change('backup', async () => {}),
     restore: () => this.#change('restore', async () => {}),
@@ -48,10 +52,16 @@ export class SlowStorages {
   /** A storage without the delays. */
   store(url: string): Promise<Store> {
     const store =
-      this.#stores.get(url) ??
-      (memoryStorage.open(url, { for: 'writing', log: storageHost() }) as Promise<Store>);
+      this.#stores.get(url) ?? (memoryStorage.openForWriting(url, storageHost()) as Promise<Store>);
     this.#stores.set(url, store);
     return store;
+  }
+
+  async #opened(url: string): Promise<Store> {
+    if (this.#open.has(url)) this.faults.push(`${url} is opened twice`);
+    this.#open.add(url);
+    await turns();
+    return this.#slow(url, await this.store(url));
   }
 
   /** At an answer every change is made. At the end every storage is closed, too. */

@@ -12,7 +12,7 @@ import {
 } from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
-import type { Opened } from '../../src/application/storage-kind.ts';
+import type { CheckableStorage } from '../../src/application/ports/storage-kind.ts';
 import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 import { type Program, run } from './process.ts';
 import { storageHost } from './storage-host.ts';
@@ -57,7 +57,7 @@ export async function openKeys(file: string): Promise<SqliteStorage> {
 }
 
 /** What `check` works with. */
-export async function openForChecking(file: string): Promise<Opened['checking']> {
+export async function openForChecking(file: string): Promise<CheckableStorage> {
   return openSqliteForReading(file, true);
 }
 

@@ -1,5 +1,5 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
-import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {

@@ -1,7 +1,7 @@
-import type { StorageKind } from '../../application/storage-kind.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
 /** Pets and API keys in the memory of the process. */
-export const memoryStorage: StorageKind<false> = {
+export const memoryStorage: StorageKind = {
   name: 'memory',
   system: 'memory',
   urlForm: 'memory:',
@@ -9,17 +9,23 @@ export const memoryStorage: StorageKind<false> = {
   persistent: false,
   shared: false,
   isUrl: (url) => url === 'memory:',
-  async open() {
-    const { InMemoryPetRepository } = await import('./pet-repository.ts');
-    const { InMemoryApiKeyRepository } = await import('./api-key-repository.ts');
-    const pets = new InMemoryPetRepository();
-    return {
-      pets,
-      archive: pets,
-      keys: new InMemoryApiKeyRepository(),
-      probe: { check: async () => ({ lastId: await pets.lastId() }) },
-      inspector: { async *findings() {} },
-      close: async () => {},
-    };
-  },
+  openService: open,
+  openForReading: open,
+  openForChecking: open,
+  openForWriting: open,
+  openKeys: open,
 };
+
+async function open() {
+  const { InMemoryPetRepository } = await import('./pet-repository.ts');
+  const { InMemoryApiKeyRepository } = await import('./api-key-repository.ts');
+  const pets = new InMemoryPetRepository();
+  return {
+    pets,
+    archive: pets,
+    keys: new InMemoryApiKeyRepository(),
+    probe: { check: async () => ({ lastId: await pets.lastId() }) },
+    inspector: { async *findings() {} },
+    close: async () => {},
+  };
+}

@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { around } from '../../application/around.ts';
-import type { ServiceStorage } from '../../application/storage-kind.ts';
+import { around } from '../../application/ports/around.ts';
+import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 import { countDecisions, countVerifications, exposeState } from './port-metrics.ts';
 import { type MeasuredApi, requestMetrics } from './request-metrics.ts';
-import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
+import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
 import { storageMetrics } from './storage-metrics.ts';
 
 /** The metrics of a process. */
@@ -30,12 +30,11 @@ export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version'
     requests: requestMetrics(registry, api),
     /** For the storage, when it is opened. */
     meter,
-    storage: (storage: Required<ServiceStorage>): Required<ServiceStorage> => ({
+    storage: (storage: Required<ServicePorts>): Required<ServicePorts> => ({
       pets: around(storage.pets, STORAGE_OPERATIONS.pets, measure),
       keys: around(storage.keys, STORAGE_OPERATIONS.keys, measure),
       limiter: countDecisions(around(storage.limiter, STORAGE_OPERATIONS.limiter, measure), registry),
       probe: exposeState(around(storage.probe, STORAGE_OPERATIONS.probe, measure), registry),
-      close: () => storage.close(),
     }),
     /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
     text: () => registry.metrics(),

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import { around } from '../../application/around.ts';
+import { around } from '../../application/ports/around.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
-import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
+import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounter, exposeFigure } from './expose.ts';
 

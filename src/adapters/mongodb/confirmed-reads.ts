@@ -1,5 +1,5 @@
 import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
-import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { Batcher } from './round-trips/batcher.ts';

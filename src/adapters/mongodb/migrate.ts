@@ -1,5 +1,5 @@
 import { BSON, type Db } from 'mongodb';
-import type { Migration } from '../../application/storage-kind.ts';
+import type { Migration } from '../../application/ports/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, refuse, toSetupError } from './connection/connect.ts';
 import { COLLECTIONS } from './schema/collection-plans.ts';

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, MongoClientOptions } from 'mongodb';
-import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
+import type {
+  CheckableStorage,
+  ServiceOptions,
+  ServiceStorage,
+  WritableStorage,
+} from '../../application/ports/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
@@ -18,7 +23,7 @@ import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
-type MongoStorage = Opened<true>['service'] & Opened['writing'] & Opened['checking'];
+type MongoStorage = Required<ServiceStorage> & WritableStorage & CheckableStorage;
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;

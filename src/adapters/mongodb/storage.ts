@@ -1,11 +1,12 @@
-import type { Purpose, StorageKind } from '../../application/storage-kind.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
 /**
  * Pets and API keys in a MongoDB database. The adapter and its driver are loaded when the database is opened.
  *
  * @param program how a user calls the program, for hints
  */
-export function mongodbStorage(program: string): StorageKind<true> {
+export function mongodbStorage(program: string): StorageKind {
+  const open = async (url: string) => (await import('./open.ts')).openMongoArchive(url, program);
   return {
     name: 'MongoDB',
     system: 'mongodb',
@@ -15,12 +16,11 @@ export function mongodbStorage(program: string): StorageKind<true> {
     isUrl: (url) => SCHEME.test(url) && urlProblem(url) === undefined,
     hasCertificates: (url) => /[?&]tls(?:ca|crl|certificatekey)file=/i.test(url),
     urlProblem: (url) => (SCHEME.test(url) ? urlProblem(url) : undefined),
-    async open(url, purpose: Purpose) {
-      const { openMongoArchive, openMongoStorage } = await import('./open.ts');
-      return purpose.for === 'service'
-        ? openMongoStorage(url, purpose, program)
-        : openMongoArchive(url, program);
-    },
+    openService: async (url, options) => (await import('./open.ts')).openMongoStorage(url, options, program),
+    openForReading: open,
+    openForChecking: open,
+    openForWriting: open,
+    openKeys: open,
     async migrate(url) {
       const { migrate } = await import('./migrate.ts');
       return migrate(url, program);

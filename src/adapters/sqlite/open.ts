@@ -1,7 +1,11 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Opened } from '../../application/storage-kind.ts';
+import type {
+  CheckableStorage,
+  ServiceStorage,
+  WritableStorage,
+} from '../../application/ports/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
@@ -23,9 +27,9 @@ import { ReadCache } from './read-cache.ts';
 import { createSchema, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes works with. */
-export type SqliteStorage = Opened['service'] & Opened['writing'];
+export type SqliteStorage = ServiceStorage & WritableStorage;
 
-type Options = {
+export type OpenOptions = {
   /** Absent when nothing is measured. */
   readonly meter?: StorageMeter | undefined;
   /**
@@ -46,7 +50,7 @@ type Options = {
 export async function openSqliteStorage(
   path: string,
   host: StorageHost,
-  { meter, mayShare = false }: Options = {},
+  { meter, mayShare = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
   return openOrRelease(path, host, async (file, opened) => {
     await createFile(file);
@@ -89,10 +93,7 @@ export async function openSqliteStorage(
  *
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
-export async function openSqliteForReading(
-  path: string,
-  mayBeDamaged = false,
-): Promise<Opened['reading'] & Opened['checking']> {
+export async function openSqliteForReading(path: string, mayBeDamaged = false): Promise<CheckableStorage> {
   return openOrRelease(path, undefined, async (file, opened) => {
     const immutable = mayBeDamaged && !existsSync(`${file}-wal`);
     const { mtimeNs } = statSync(file, { bigint: true });

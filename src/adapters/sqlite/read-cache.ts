@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import type { Pet } from '../../domain/pet.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { versionAdvice } from '../../application/storage-kind.ts';
+import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */

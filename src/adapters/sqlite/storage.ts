@@ -2,14 +2,16 @@ import { statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { unescape } from 'node:querystring';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import type { Opened, Purpose, StorageKind } from '../../application/storage-kind.ts';
+import type { StorageHost } from '../../application/ports/storage-health.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import { setupError } from './errors.ts';
+import type { OpenOptions } from './open.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
 /** Pets and API keys in a SQLite file. The adapter is loaded when the file is opened. */
-export const sqliteStorage: StorageKind<false> = {
+export const sqliteStorage: StorageKind = {
   name: 'SQLite',
   system: 'sqlite',
   urlForm: 'sqlite:PATH',
@@ -18,16 +20,11 @@ export const sqliteStorage: StorageKind<false> = {
   isUrl: (url) => /^sqlite:./s.test(url),
   urlProblem: (url) =>
     PATH.test(url) ? `is a path; did you mean ${url.replace(PATH, 'sqlite:$1')}?` : undefined,
-  async open<P extends Purpose>(url: string, purpose: P) {
-    const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : 'log' in purpose);
-    const { openSqliteForReading, openSqliteStorage } = await import('./open.ts');
-    const opening =
-      'log' in purpose
-        ? openSqliteStorage(path, purpose.log, { mayShare: purpose.for === 'keys', ...purpose })
-        : openSqliteForReading(path, purpose.for === 'checking');
-    // Each has what its purposes need.
-    return opening as Promise<Opened<false>[P['for']]>;
-  },
+  openService: (url, { log, meter }) => openForWriting(url, log, { meter }),
+  openForReading: (url) => openForReading(url),
+  openForChecking: (url) => openForReading(url, { mayBeDamaged: true }),
+  openForWriting: (url, log) => openForWriting(url, log),
+  openKeys: (url, { log, mayCreate }) => openForWriting(url, log, { mayShare: true, mayCreate }),
   async backUp(url, target, onProgress) {
     const { backUp } = await import('./backup.ts');
     await backUp(pathIn(url, false), target, onProgress);
@@ -39,6 +36,22 @@ export const sqliteStorage: StorageKind<false> = {
     await restore(path, backup, onProgress);
   },
 };
+
+async function openForWriting(
+  url: string,
+  host: StorageHost,
+  { mayCreate = true, ...options }: OpenOptions & { readonly mayCreate?: boolean } = {},
+) {
+  const path = pathIn(url, mayCreate);
+  const { openSqliteStorage } = await import('./open.ts');
+  return openSqliteStorage(path, host, options);
+}
+
+async function openForReading(url: string, { mayBeDamaged = false } = {}) {
+  const path = pathIn(url, false);
+  const { openSqliteForReading } = await import('./open.ts');
+  return openSqliteForReading(path, mayBeDamaged);
+}
 
 /**
  * A path without `sqlite:`, or with the scheme of another program. The refusal quotes it, so it is nothing that may have

@@ -1,8 +1,8 @@
 import * as api from '@opentelemetry/api';
-import { faultOf } from '../../application/fault.ts';
-import { around } from '../../application/around.ts';
-import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
-import type { ServiceStorage } from '../../application/storage-kind.ts';
+import { faultOf } from '../../application/ports/fault.ts';
+import { around } from '../../application/ports/around.ts';
+import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
+import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 
 type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
@@ -12,7 +12,7 @@ type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Inp
  *
  * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */
-export function traceStorage(storage: ServiceStorage, tracer: api.Tracer, system: string): ServiceStorage {
+export function traceStorage(storage: ServicePorts, tracer: api.Tracer, system: string): ServicePorts {
   const callsOn = (collection?: string) => (_: unknown, operation: string) => {
     const name = collection === undefined ? operation : `${operation} ${collection}`;
     const attributes = {
@@ -30,7 +30,6 @@ export function traceStorage(storage: ServiceStorage, tracer: api.Tracer, system
     ...(limiter !== undefined && {
       limiter: around(limiter, STORAGE_OPERATIONS.limiter, callsOn('rate_limits')),
     }),
-    close: () => storage.close(),
   };
 }
 

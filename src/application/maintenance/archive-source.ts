@@ -1,4 +1,4 @@
-import type { WhilePetsNeverChange } from '../pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import type { ArchivedPet, PetSource, ReadablePetArchive, Survey } from '../ports/pet-archive.ts';
 import { CountsDiffer } from './errors.ts';
 

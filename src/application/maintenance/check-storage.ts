@@ -7,15 +7,15 @@ import {
   type OnProgress,
   type ReadablePetArchive,
 } from '../ports/pet-archive.ts';
-import type { WhilePetsNeverChange } from '../pets-never-change.ts';
-import type { Opened } from '../storage-kind.ts';
+import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
+import type { CheckableStorage } from '../ports/storage-kind.ts';
 import type { Finding } from '../ports/storage-health.ts';
 import { type Pet, petIdsWarning } from '../../domain/pet.ts';
 
 /** How many records were read, damaged ones included. */
 export type Checked = { pets: number; apiKeys: number };
 
-export type Checkable = Omit<Opened['checking'], 'close'>;
+export type Checkable = Omit<CheckableStorage, 'close'>;
 
 /** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
 export class CheckStorage {

@@ -1,6 +1,6 @@
 import { importedIdProblem, InvalidPet } from '../../domain/pet.ts';
 import { CountsDiffer, PetIdTaken } from './errors.ts';
-import type { WhilePetsNeverChange } from '../pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
 import {
   type ArchivedPet,

@@ -1,5 +1,5 @@
 import { newPet, type NewPet, type PetDraft, petTexts } from '../../domain/pet.ts';
-import type { WhilePetsNeverChange } from '../pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import type { Inserted, PetRepository } from '../ports/pet-repository.ts';
 
 /** SHA-256 of a text in UTF-8, as 64 lower-case hex digits. */

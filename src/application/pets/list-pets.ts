@@ -1,5 +1,5 @@
 import { PAGE_SIZE, type Pet, type PetStatus } from '../../domain/pet.ts';
-import type { WhilePetsNeverChange } from '../pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
 

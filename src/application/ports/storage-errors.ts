@@ -49,3 +49,12 @@ export class DamagedApiKey extends Error {
     this.problem = problem;
   }
 }
+
+/** What an operator must do with a storage that has another schema version than this build needs. */
+export function versionAdvice(storage: string, version: number, needed: number): string {
+  const advice =
+    version < needed
+      ? 'a build that was never released made it: export it with that build, then import'
+      : 'run a newer build of petstore';
+  return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
+}

@@ -1,4 +1,4 @@
-import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
+import type { Storage } from '../../application/ports/storage-kind.ts';
 import {
   databaseUrlProblem,
   DEFAULT_DATABASE_URL,
@@ -61,12 +61,11 @@ export async function refuseTogether(options: readonly Promise<unknown>[]): Prom
   await Promise.all(options);
 }
 
-/** Opens a storage until the end of a block. */
-export async function open<P extends Purpose>(
-  { kind, url }: Storage,
-  purpose: P,
-): Promise<Opened[P['for']] & AsyncDisposable> {
-  const opened = await kind.open(url, purpose);
+/** What was opened, for `await using`, which closes it at the end of the block. */
+export async function closing<T extends { close(): Promise<void> }>(
+  opening: Promise<T>,
+): Promise<T & AsyncDisposable> {
+  const opened = await opening;
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
 

@@ -15,7 +15,7 @@ import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
-import { open, refuseTogether, sayUsed, storageOf } from './command-storage.ts';
+import { closing, refuseTogether, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
@@ -190,7 +190,7 @@ async function makeKey(
 async function openKeys(session: Session, mayCreate = false) {
   const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
-  const opened = await open(storage, { for: 'keys', mayCreate, log: session.host });
+  const opened = await closing(storage.kind.openKeys(storage.url, { mayCreate, log: session.host }));
   const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
   root.register(NOW, { useValue: () => session.now });
   return { storage, root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };

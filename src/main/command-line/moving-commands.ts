@@ -11,7 +11,15 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, refuseTogether, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import {
+  closing,
+  refuseTogether,
+  sayUsed,
+  SOURCES,
+  storageOf,
+  TARGETS,
+  type Urls,
+} from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -62,8 +70,9 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const sourceStorage = Promise.try(storageOf, '--from', options.from ?? '', session);
   const targetStorage = Promise.try(storageOf, '--to', options.to ?? '', session);
   await refuseTogether([sourceStorage, targetStorage]);
-  await using source = await open(await sourceStorage, { for: 'reading' });
-  await using target = await open(await targetStorage, { for: 'writing', log: session.host });
+  const [from, to] = [await sourceStorage, await targetStorage];
+  await using source = await closing(from.kind.openForReading(from.url));
+  await using target = await closing(to.kind.openForWriting(to.url, session.host));
   const root = compose(registerMaintenance)
     .register(SOURCE, { useValue: source })
     .register(TARGET, { useValue: target });
@@ -76,8 +85,8 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
-  sayUsed('read from', await sourceStorage, session);
-  sayUsed('wrote to', await targetStorage, session);
+  sayUsed('read from', from, session);
+  sayUsed('wrote to', to, session);
   const text = `copied ${countText(keys.length, 'API key')}${known(alreadyThere)}\n`;
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
@@ -86,7 +95,7 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
   const isPiped = file === '-';
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   const storage = storageOf('--from', options.from, session);
-  await using source = await open(storage, { for: 'reading' });
+  await using source = await closing(storage.kind.openForReading(storage.url));
   const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
@@ -109,7 +118,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   await using source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
-  await using target = await open(storage, { for: 'writing', log: session.host });
+  await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'run the same command again to continue; what is imported stays';
   const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
   root.register(TARGET, { useValue: target });

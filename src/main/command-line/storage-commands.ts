@@ -9,7 +9,7 @@ import { compose } from '../program/compose.ts';
 import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
-import { open, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
+import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
@@ -88,7 +88,7 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   session.hint = 'run the same command again';
   await storage.kind.restore(storage.url, file, session.onProgress);
   sayUsed('wrote to', storage, session);
-  await using restored = await open(storage, { for: 'reading' });
+  await using restored = await closing(storage.kind.openForReading(storage.url));
   const upTo = await restored.archive.lastId();
   const text = `restored ${file}; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { file, upTo: Number(upTo) });
@@ -112,7 +112,7 @@ const MAX_SHOWN = 100;
 
 async function check(session: Session, options: Urls): Promise<void> {
   const storage = storageOf('--from', options.from, session);
-  await using source = await open(storage, { for: 'checking' });
+  await using source = await closing(storage.kind.openForChecking(storage.url));
   session.hint = 'the check is incomplete; nothing was changed';
   const root = compose(registerMaintenance).register(CHECKED, { useValue: source });
   const findings = root.resolve(CheckStorage).execute(session.onProgress);
@@ -136,9 +136,9 @@ async function check(session: Session, options: Urls): Promise<void> {
 async function skipIds(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
   // Refuses a missing SQLite file, which opening it for writing would create.
-  const existing = await storage.kind.open(storage.url, { for: 'reading' });
+  const existing = await storage.kind.openForReading(storage.url);
   await existing.close();
-  await using target = await open(storage, { for: 'writing', log: session.host });
+  await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'ids may have been skipped; run the same command again';
   const root = compose(registerMaintenance).register(TARGET, { useValue: target });
   const upTo = await root.resolve(SkipIds).execute();

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { StorageKind } from '../../application/storage-kind.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import { STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
 import { problemLines, type Variables, variables } from './variables.ts';

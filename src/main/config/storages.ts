@@ -1,15 +1,11 @@
 import { memoryStorage } from '../../adapters/memory/storage.ts';
 import { mongodbStorage } from '../../adapters/mongodb/storage.ts';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../adapters/sqlite/storage.ts';
-import type { Storage, StorageKind } from '../../application/storage-kind.ts';
+import type { Storage, StorageKind } from '../../application/ports/storage-kind.ts';
 import { PROGRAM } from './build.ts';
 
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
-export const STORAGES: readonly (StorageKind<true> | StorageKind<false>)[] = [
-  sqliteStorage,
-  mongodbStorage(PROGRAM),
-  memoryStorage,
-];
+export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage(PROGRAM), memoryStorage];
 
 /** The default of `DATABASE_URL`. */
 export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;

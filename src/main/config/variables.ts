@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
-import type { StorageKind } from '../../application/storage-kind.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import {
   databaseUrlProblem,
   DEFAULT_DATABASE_URL,

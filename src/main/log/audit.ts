@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { around } from '../../application/around.ts';
+import { around } from '../../application/ports/around.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 

@@ -4,7 +4,7 @@ import type {
   RequestLog,
   RequestRecord,
 } from '../../adapters/http/contract/request-log.ts';
-import { faultOf } from '../../application/fault.ts';
+import { faultOf } from '../../application/ports/fault.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 

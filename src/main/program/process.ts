@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { StorageHost } from '../../application/ports/storage-health.ts';
-import type { StorageKind } from '../../application/storage-kind.ts';
+import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
 /** EX_IOERR of sysexits.h: a sync has failed, and the storage was left as the disk has it. */
 const STORAGE_FAILED = 74;

@@ -7,15 +7,19 @@ import { ExportPets } from '../../application/maintenance/export-pets.ts';
 import { SkipIds } from '../../application/maintenance/skip-ids.ts';
 import { fingerprintOf } from '../../application/pets/create-pet.ts';
 import type { PetSource } from '../../application/ports/pet-archive.ts';
-import type { Opened } from '../../application/storage-kind.ts';
+import type {
+  CheckableStorage,
+  ReadableStorage,
+  WritableStorage,
+} from '../../application/ports/storage-kind.ts';
 import type { Pet } from '../../domain/pet.ts';
 import { provide } from './compose.ts';
 import { sha256 } from './register-pets.ts';
 
 // Given: what the command has opened.
-export const SOURCE: InjectionToken<Opened['reading']> = Symbol('SOURCE');
-export const TARGET: InjectionToken<Opened['writing']> = Symbol('TARGET');
-export const CHECKED: InjectionToken<Opened['checking']> = Symbol('CHECKED');
+export const SOURCE: InjectionToken<ReadableStorage> = Symbol('SOURCE');
+export const TARGET: InjectionToken<WritableStorage> = Symbol('TARGET');
+export const CHECKED: InjectionToken<CheckableStorage> = Symbol('CHECKED');
 /** The pets to copy: by default those of the source. */
 export const PET_SOURCE: InjectionToken<PetSource> = Symbol('PET_SOURCE');
 

@@ -4,7 +4,7 @@ import type { HttpServer } from '../../adapters/http/server/listen.ts';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import type { ServiceStorage } from '../../application/storage-kind.ts';
+import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 import { StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
 import { compose } from '../program/compose.ts';
 import {
@@ -80,8 +80,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
   const served = metrics && opening.use(await serveMetrics(metrics.text, config, log));
   const { kind, url } = config.storage;
-  const storage = await kind.open(url, {
-    for: 'service',
+  const storage = await kind.openService(url, {
     log: storageHost(log),
     autoMigrate: config.autoMigrate,
     ...(metrics !== undefined && { meter: metrics.meter }),
@@ -109,7 +108,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
 }
 
 type Opened = {
-  readonly storage: ServiceStorage;
+  readonly storage: ServicePorts;
   readonly tracing: Tracing | undefined;
   readonly metrics: Metrics | undefined;
   readonly tls: TlsPair | undefined;

@@ -11,7 +11,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { requestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage, useCaseTracer } from '../../adapters/tracing/trace-calls.ts';
-import type { ServiceStorage } from '../../application/storage-kind.ts';
+import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
 import { watchExports } from './export-trouble.ts';
@@ -61,7 +61,7 @@ export function openTracing(
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
   const requests = requestSpans(tracer, propagator);
   return {
-    storage: (storage: ServiceStorage) => traceStorage(storage, tracer, kind.system),
+    storage: (storage: ServicePorts) => traceStorage(storage, tracer, kind.system),
     useCase: useCaseTracer(tracer),
     app: (app: RequestListener) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
     /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */

@@ -4,7 +4,7 @@ import { silentHost } from '../../support/sqlite.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { aPet } from '../../support/pets.ts';
 
-const SERVICE = { for: 'service', log: silentHost, autoMigrate: false } as const;
+const SERVICE = { log: silentHost, autoMigrate: false };
 
 it('the storage in memory is named by one URL, and outlives no process', () => {
   expect(memoryStorage.urlForm).toBe('memory:');
@@ -16,13 +16,13 @@ it('the storage in memory is named by one URL, and outlives no process', () => {
 });
 
 it('the storage in memory is empty, always ready, and another one each time it is opened', async () => {
-  const first = await memoryStorage.open('memory:', SERVICE);
+  const first = await memoryStorage.openService('memory:', SERVICE);
   await first.pets.insert(aPet());
   await first.keys.insert(aKey());
   expect(await first.probe.check()).toStrictEqual({ lastId: 1n });
   await first.close();
 
-  const second = await memoryStorage.open('memory:', SERVICE);
+  const second = await memoryStorage.openService('memory:', SERVICE);
   expect(await second.pets.list({ limit: 1 })).toStrictEqual([]);
   expect(await second.keys.list()).toStrictEqual([]);
   expect(second.limiter).toBeUndefined();

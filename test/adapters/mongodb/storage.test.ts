@@ -6,7 +6,7 @@ import { aPet } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
 const kind = mongodbStorage('petstore');
-const SERVICE = { for: 'service', autoMigrate: false, log: storageHost() } as const;
+const SERVICE = { autoMigrate: false, log: storageHost() };
 
 it('is chosen by a connection string with a database', () => {
   expect(kind).toMatchObject({ urlForm: 'mongodb://HOST/DATABASE', persistent: true, shared: true });
@@ -51,22 +51,23 @@ it.skipIf(mongo === undefined)(
   async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
-    await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
+    await expect(kind.openService(url, SERVICE)).rejects.toThrow(refusal);
     // DATABASE_URL may name another one.
-    const ofCommand = kind.open(url, { for: 'writing', log: storageHost() });
+    const ofCommand = kind.openForWriting(url, storageHost());
     await expect(ofCommand).rejects.toThrow(`${refusal} URL, with the URL of that database`);
     expect(await db.listCollections().toArray()).toStrictEqual([]);
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
 
-    const { pets, close } = await kind.open(url, SERVICE);
+    const { pets, close } = await kind.openService(url, SERVICE);
     await pets.insert(aPet());
     await close();
-    for (const purpose of ['reading', 'checking', 'writing'] as const) {
-      const opened = await kind.open(url, { for: purpose, log: storageHost() });
+    const openForWriting = () => kind.openForWriting(url, storageHost());
+    for (const open of [kind.openForReading, kind.openForChecking, openForWriting]) {
+      const opened = await open(url);
       expect(await opened.archive.count(1n)).toBe(1);
       await opened.close();
     }
-    const opened = await kind.open(url, { for: 'keys', mayCreate: false, log: storageHost() });
+    const opened = await kind.openKeys(url, { mayCreate: false, log: storageHost() });
     expect(await opened.keys.list()).toStrictEqual([]);
     await opened.close();
   },

@@ -7,18 +7,18 @@ import { sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
 const log = storageHost(console.log);
-const PURPOSES = [
-  { for: 'service', autoMigrate: false, log },
-  { for: 'writing', log },
-  { for: 'keys', mayCreate: true, log },
-] as const;
+const PURPOSES: Readonly<Record<string, (url: string) => Promise<{ close(): Promise<void> }>>> = {
+  service: (url) => sqliteStorage.openService(url, { autoMigrate: false, log }),
+  writing: (url) => sqliteStorage.openForWriting(url, log),
+  keys: (url) => sqliteStorage.openKeys(url, { mayCreate: true, log }),
+};
 
-for (const purpose of PURPOSES) {
-  mkdirSync(purpose.for);
-  process.chdir(purpose.for);
+for (const [purpose, open] of Object.entries(PURPOSES)) {
+  mkdirSync(purpose);
+  process.chdir(purpose);
   for (const url of process.argv.slice(2)) {
     try {
-      const { close } = await sqliteStorage.open(url, purpose);
+      const { close } = await open(url);
       await close();
     } catch (error) {
       const { constructor, message } = error as Error;

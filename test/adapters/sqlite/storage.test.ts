@@ -12,20 +12,17 @@ import { testDirectory } from '../../support/test-directory.ts';
 type Way = readonly [string, (url: string) => Promise<{ close(): Promise<void> }>];
 
 const CREATING: readonly Way[] = [
-  ['a service', (url) => sqliteStorage.open(url, { for: 'service', log: silentHost, autoMigrate: false })],
-  ['a command that writes pets', (url) => sqliteStorage.open(url, { for: 'writing', log: silentHost })],
+  ['a service', (url) => sqliteStorage.openService(url, { log: silentHost, autoMigrate: false })],
+  ['a command that writes pets', (url) => sqliteStorage.openForWriting(url, silentHost)],
   [
     'a command that creates a key',
-    (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: true, log: silentHost }),
+    (url) => sqliteStorage.openKeys(url, { mayCreate: true, log: silentHost }),
   ],
 ];
 const READING: readonly Way[] = [
-  ['a command that reads pets', (url) => sqliteStorage.open(url, { for: 'reading' })],
-  ['a check', (url) => sqliteStorage.open(url, { for: 'checking' })],
-  [
-    'a command that lists keys',
-    (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: false, log: silentHost }),
-  ],
+  ['a command that reads pets', sqliteStorage.openForReading],
+  ['a check', sqliteStorage.openForChecking],
+  ['a command that lists keys', (url) => sqliteStorage.openKeys(url, { mayCreate: false, log: silentHost })],
   [
     'a backup',
     async (url) => {
@@ -39,7 +36,7 @@ const EVERY = [...CREATING, ...READING];
 
 /** Creates an empty database. */
 async function create(path: string): Promise<void> {
-  await (await sqliteStorage.open(`sqlite:${path}`, { for: 'writing', log: silentHost })).close();
+  await (await sqliteStorage.openForWriting(`sqlite:${path}`, silentHost)).close();
 }
 
 async function expectRefused(opening: Promise<unknown>, message: string): Promise<void> {

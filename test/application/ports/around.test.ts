@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { around } from '../../../src/application/around.ts';
+import { around } from '../../../src/application/ports/around.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { aPet } from '../../support/pets.ts';
 

@@ -6,7 +6,7 @@ import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, sha256 } from '../../support/archived-pets.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
-import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
+import type { ServiceStorage } from '../../../src/application/ports/storage-kind.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { fails, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';

@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
-import type { StorageKind } from '../../../src/application/storage-kind.ts';
+import type { StorageKind } from '../../../src/application/ports/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -198,8 +198,8 @@ describe('petstore keys', () => {
       const away: StorageKind = {
         ...memoryStorage,
         persistent: true,
-        async open(url, how) {
-          const opened = await memoryStorage.open(url, how);
+        async openKeys(url, options) {
+          const opened = await memoryStorage.openKeys(url, options);
           const reject = () => Promise.reject(new StorageUnavailable('the storage is away'));
           return {
             ...opened,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
-import type { StorageKind } from '../../../src/application/storage-kind.ts';
+import type { StorageKind } from '../../../src/application/ports/storage-kind.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
@@ -246,7 +246,7 @@ it('a command says that a silent storage is still at work, and writes no prose t
     ['check'],
     {},
     {
-      storages: [{ ...memoryStorage, persistent: true, open }],
+      storages: [{ ...memoryStorage, persistent: true, openForChecking: open }],
       stderr: { write: (text) => (printed += text) },
     },
   );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import type { Allowance } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../../domain/api-key.ts';
 import { MAX_REQUEST_ID_LENGTH } from './limits.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
 /** One answered request. Contains no key and no body. */

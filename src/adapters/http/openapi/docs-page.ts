@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { getAsset, isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import { type Scope, SCOPES } from '../../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../../domain/pet.ts';
 import { ERROR_STATUS, type ErrorCode } from '../contract/errors.ts';

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { versionAdvice } from '../../../application/storage-kind.ts';
+import { versionAdvice } from '../../../application/ports/storage-errors.ts';
 import { versionsOf } from './collections.ts';
 
 /** The version that this build reads and writes. A change that an older build cannot work with increments it. */

@@ -1,6 +1,4 @@
-import type { ServiceStorage } from './storage-kind.ts';
-
-type Ports = Required<Omit<ServiceStorage, 'close'>>;
+import type { ServicePorts } from './storage-kind.ts';
 
 /**
  * The operations of a service's storage, by port and method, under the names that metrics give them. Metrics and traces
@@ -18,4 +16,6 @@ export const STORAGE_OPERATIONS = {
   },
   limiter: { take: 'count_request' },
   probe: { check: 'check' },
-} as const satisfies { readonly [P in keyof Ports]: { readonly [M in keyof Ports[P]]: string } };
+} as const satisfies {
+  readonly [P in keyof ServicePorts]-?: { readonly [M in keyof Required<ServicePorts>[P]]: string };
+};

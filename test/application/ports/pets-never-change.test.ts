@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { WhilePetsNeverChange } from '../../src/application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../../src/application/ports/pets-never-change.ts';
 
 it('what relies on pets that never change does not compile beside a method that may change one', () => {
   const beside: WhilePetsNeverChange<string, 'insert' | 'list' | 'write'> = 'harmless methods';

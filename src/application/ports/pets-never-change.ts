@@ -1,5 +1,5 @@
-import type { PetArchive } from './ports/pet-archive.ts';
-import type { PetRepository } from './ports/pet-repository.ts';
+import type { PetArchive } from './pet-archive.ts';
+import type { PetRepository } from './pet-repository.ts';
 
 /** What the ports do with pets. None of it changes a stored pet or removes one. */
 type Harmless =

@@ -1,24 +1,30 @@
-import type { ApiKeyRepository } from './ports/api-key-repository.ts';
-import type { OnProgress, PetArchive, ReadablePetArchive } from './ports/pet-archive.ts';
-import type { PetRepository } from './ports/pet-repository.ts';
-import type { RateLimiter } from './ports/rate-limiter.ts';
-import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './ports/storage-health.ts';
+import type { ApiKeyRepository } from './api-key-repository.ts';
+import type { OnProgress, PetArchive, ReadablePetArchive } from './pet-archive.ts';
+import type { PetRepository } from './pet-repository.ts';
+import type { RateLimiter } from './rate-limiter.ts';
+import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
   /** Releases what was opened. May be called again. Call it when no call is under way: an adapter may abort one. */
   close(): Promise<void>;
 };
 
-/**
- * What a service works with. Where services share the storage, its limiter counts for all of them. Without one, each
- * service would grant the whole limit.
- */
-export type ServiceStorage<Shared extends boolean = boolean> = Open<{
-  pets: PetRepository;
-  keys: ApiKeyRepository;
-  probe: StorageProbe;
-}> &
-  (Shared extends true ? { readonly limiter: RateLimiter } : { readonly limiter?: RateLimiter });
+/** The ports that a service works with. */
+export type ServicePorts = {
+  readonly pets: PetRepository;
+  readonly keys: ApiKeyRepository;
+  readonly probe: StorageProbe;
+  /**
+   * Counts for all services that share the storage. Required where services may share it: without a common one, each
+   * service would grant the whole limit.
+   */
+  readonly limiter?: RateLimiter;
+};
+
+export type ServiceStorage = Open<ServicePorts> & {
+  /** Reads the certificates of its connections again, for new connections. Logs the outcome. */
+  renewCertificates?(): Promise<void>;
+};
 
 export type ServiceOptions = {
   readonly log: StorageHost;
@@ -28,31 +34,21 @@ export type ServiceOptions = {
   readonly autoMigrate: boolean;
 };
 
-/** What a storage is opened for, with what the purpose needs. */
-export type Purpose =
-  | (ServiceOptions & { readonly for: 'service' })
-  /** Works while a service uses the storage. */
-  | { readonly for: 'reading' }
-  /** To examine it. Refuses no damage that leaves something to read. Writes nothing, and works beside a service. */
-  | { readonly for: 'checking' }
-  /** Refuses a storage that a service uses, if it allows one writer at a time. */
-  | { readonly for: 'writing'; readonly log: StorageHost }
-  /** To manage API keys. Works while a service uses the storage. `mayCreate`: whether to create a missing storage. */
-  | { readonly for: 'keys'; readonly mayCreate: boolean; readonly log: StorageHost };
+/** For `export` and the source side of `copy`. */
+export type ReadableStorage = Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
 
-/** What is opened for each purpose. */
-export type Opened<Shared extends boolean = boolean> = {
-  service: ServiceStorage<Shared> & {
-    /** Reads the certificates of its connections again, for new connections. Logs the outcome. */
-    renewCertificates?(): Promise<void>;
-  };
-  /** For `export` and the source side of `copy`. */
-  reading: Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
-  /** For `check`. */
-  checking: Opened['reading'] & { readonly inspector: StorageInspector };
-  /** For `import` and the target side of `copy`. */
-  writing: Open<{ archive: PetArchive; keys: ApiKeyRepository }>;
-  keys: Open<{ keys: ApiKeyRepository }>;
+/** For `check`. */
+export type CheckableStorage = ReadableStorage & { readonly inspector: StorageInspector };
+
+/** For `import` and the target side of `copy`. */
+export type WritableStorage = Open<{ archive: PetArchive; keys: ApiKeyRepository }>;
+
+export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
+
+export type KeyOptions = {
+  readonly log: StorageHost;
+  /** Whether to create a missing storage. */
+  readonly mayCreate: boolean;
 };
 
 export type Migration = {
@@ -62,17 +58,8 @@ export type Migration = {
   readonly to: number;
 };
 
-/** What an operator must do with a storage that has another schema version than this build needs. */
-export function versionAdvice(storage: string, version: number, needed: number): string {
-  const advice =
-    version < needed
-      ? 'a build that was never released made it: export it with that build, then import'
-      : 'run a newer build of petstore';
-  return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
-}
-
 /** A technology that stores pets and API keys. Everything that the program says and decides about it is here. */
-export type StorageKind<Shared extends boolean = boolean> = {
+export interface StorageKind {
   /** For people. */
   readonly name: string;
   /** Its name in traces: https://opentelemetry.io/docs/specs/semconv/db/database-spans/ */
@@ -85,7 +72,7 @@ export type StorageKind<Shared extends boolean = boolean> = {
   /** Whether its storages outlive the process. Commands reach only such a storage. */
   readonly persistent: boolean;
   /** Whether several services may use one storage at once. */
-  readonly shared: Shared;
+  readonly shared: boolean;
 
   /** Whether the URL is of this kind. */
   isUrl(url: string): boolean;
@@ -99,14 +86,23 @@ export type StorageKind<Shared extends boolean = boolean> = {
    */
   urlProblem?(url: string): string | undefined;
 
-  /**
-   * Opens a storage.
-   *
-   * @param url of this kind
-   * @throws {StorageSetupError}
-   * @throws {StorageUnavailable}
-   */
-  open<P extends Purpose>(url: string, purpose: P): Promise<Opened<Shared>[P['for']]>;
+  // Each opens a storage with a URL of this kind.
+  // Each throws a StorageSetupError when only an operator can help, and a StorageUnavailable when a retry may succeed.
+
+  /** For a service, until the service stops. */
+  openService(url: string, options: ServiceOptions): Promise<ServiceStorage>;
+
+  /** Works while a service uses the storage. */
+  openForReading(url: string): Promise<ReadableStorage>;
+
+  /** To examine it. Refuses no damage that leaves something to read. Writes nothing, and works beside a service. */
+  openForChecking(url: string): Promise<CheckableStorage>;
+
+  /** Creates a missing storage. Refuses one that a service uses, if it allows one writer at a time. */
+  openForWriting(url: string, log: StorageHost): Promise<WritableStorage>;
+
+  /** To manage API keys. Works while a service uses the storage. */
+  openKeys(url: string, options: KeyOptions): Promise<KeyStorage>;
 
   /**
    * Brings the schema up to date. Absent from a storage that does so at every start.
@@ -136,7 +132,7 @@ export type StorageKind<Shared extends boolean = boolean> = {
 
   /** The tools for what it lacks a method for. */
   readonly tools?: { readonly backUp: string; readonly restore: string };
-};
+}
 
 /** A storage that is named by a URL and not yet open. */
 export type Storage = { readonly kind: StorageKind; readonly url: string };
