@@ -91,7 +91,7 @@ const BOUNDARIES: Boundary[] = [
       folder: `src/main/${room}`,
       message: 'The service and the commands import neither each other nor main.ts',
       refused: [other, ...MAIN_AND_BEYOND],
-      allowed: [`src/main/${room}/own.ts`, 'src/main/program/compose.ts', 'package.json'],
+      allowed: [`src/main/${room}/own.ts`, 'src/main/composition/compose-service.ts', 'package.json'],
     };
   }),
   {

@@ -101,13 +101,13 @@ it.each<readonly [what: string, env: () => Promise<Record<string, string>>, prob
     /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
   ],
   [
-    'a HOST of another machine, before it asks for keys',
-    async () => ({ HOST: '192.0.2.1' }),
+    'a HOST of another machine',
+    async () => ({ HOST: '192.0.2.1', API_KEYS: KEY }),
     /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
   ],
   [
-    'a HOST that is a URL, before it asks for keys and without its password',
-    async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}` }),
+    'a HOST that is a URL, without its password',
+    async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}`, API_KEYS: KEY }),
     /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
   ],
 ])('a start that fails reports %s in one line', async (_, env, problem) => {

@@ -4,15 +4,13 @@ import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
+import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { AppDependencies } from '../../src/adapters/http/app.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import type { Caller } from '../../src/application/ports/token-verifier.ts';
-import { compose } from '../../src/main/program/compose.ts';
-import { APP, LIMITER, registerHttp, SETTINGS, TOKENS } from '../../src/main/program/register-http.ts';
-import { NOW } from '../../src/main/program/register-keys.ts';
-import { PETS, registerPets } from '../../src/main/program/register-pets.ts';
+import { composeService } from '../../src/main/composition/compose-service.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
@@ -143,23 +141,22 @@ export class Api implements AsyncDisposable {
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { pets = new InMemoryPetRepository(), limits = {}, speaksTls = SPEAKS_TLS, ...parts } = options;
-  const { tokens = keyWith({}) } = parts;
-  const { limiter, now = () => new Date('2026-12-24T12:00:00Z') } = parts;
+  const { probe = { check: async () => ({ lastId: 0n }) }, limiter, ...settings } = parts;
   const log = new RecordingLog();
-  const root = compose(registerPets, registerHttp).register(PETS, { useValue: pets });
-  root.register(TOKENS, { useValue: tokens }).register(NOW, { useValue: now });
-  if (limiter !== undefined) root.register(LIMITER, { useValue: limiter });
-  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [] } = parts;
-  const { probe = { check: async () => ({ lastId: 0n }) }, isDraining = () => server.isDraining } = parts;
-  const settings = { publicUrl, rateLimit, trustProxy, corsOrigins };
-  root.register(SETTINGS, { useValue: { ...settings, probe, isDraining, log } });
-  const tls = speaksTls ? PAIR : undefined;
-  const server: HttpServer = await listen(root.resolve(APP), {
-    host: '127.0.0.1',
-    port: 0,
+  const { app } = composeService({
+    storage: { pets, keys: new InMemoryApiKeyRepository(), probe, ...(limiter && { limiter }) },
+    knownKeys: [],
+    tokens: keyWith({}),
+    now: () => new Date('2026-12-24T12:00:00Z'),
+    publicUrl: undefined,
+    rateLimit: undefined,
+    trustProxy: false,
+    corsOrigins: [],
+    isDraining: () => server.isDraining,
     log,
-    limits,
-    tls,
+    ...settings,
   });
+  const tls = speaksTls ? PAIR : undefined;
+  const server: HttpServer = await listen(app, { host: '127.0.0.1', port: 0, log, limits, tls });
   return new Api(server, log, speaksTls);
 }

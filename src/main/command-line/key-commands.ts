@@ -1,19 +1,17 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { DependencyContainer } from 'tsyringe';
 import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
-import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
 import { closing, refuseTogether, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
@@ -106,31 +104,31 @@ async function createKey(session: Session, options: Create): Promise<void> {
   const rateLimit = Promise.try(() => (limit === undefined ? undefined : rateLimitOf(limit)));
   await refuseTogether([Promise.try(newApiKey, named, session.now), expiresAt, rateLimit]);
   const draft = { ...named, expiresAt: await expiresAt, rateLimit: await rateLimit };
-  await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
+  await makeKey(session, options, (creation, handOver) => creation.execute(draft, handOver));
 }
 
 async function listKeys(session: Session): Promise<void> {
-  await using keys = await openKeys(session);
-  const all = await keys.root.resolve(KEYS).list();
+  await using opened = await openKeys(session);
+  const all = await opened.keys.list();
   const json = all.map((key) => keyJson(key, session.now));
-  sayUsed('read from', keys.storage, session);
+  sayUsed('read from', opened.storage, session);
   await session.answer(keyTable(all, session.now), json);
   // Fails only after the list, which shows the other keys.
   all.forEach(throwIfDamaged);
 }
 
 async function showKey(session: Session, id: string): Promise<void> {
-  await using keys = await openKeys(session);
-  const key = await keys.root.resolve(GetKey).execute(id);
-  sayUsed('read from', keys.storage, session);
+  await using opened = await openKeys(session);
+  const key = await new GetKey(opened.keys).execute(id);
+  sayUsed('read from', opened.storage, session);
   await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
 async function revokeKey(session: Session, id: string): Promise<void> {
-  await using keys = await openKeys(session);
-  const { revokedAt } = await keys.root.resolve(GetKey).execute(id);
-  const key = await keys.root.resolve(RevokeKey).execute(id);
-  if (revokedAt === undefined) sayUsed('wrote to', keys.storage, session);
+  await using opened = await openKeys(session);
+  const { revokedAt } = await new GetKey(opened.keys).execute(id);
+  const key = await new RevokeKey(opened.keys, session.clock).execute(id);
+  if (revokedAt === undefined) sayUsed('wrote to', opened.storage, session);
   const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
   const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
   await session.answer(text, keyJson(key, session.now));
@@ -141,11 +139,12 @@ async function rotateKey(session: Session, id: string, options: Rotate): Promise
   const expiresAt = Promise.try(expiryOf, options.expires, session.now);
   await refuseTogether([overlapMs, expiresAt]);
   const rotation = { overlapMs: await overlapMs, expiresAt: await expiresAt };
-  const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
+  const make: Make = (creation, handOver, keys) =>
+    new RotateKey(keys, creation, session.clock).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);
 }
 
-type Make = (root: DependencyContainer, handOver: HandOver) => Promise<CreatedKey>;
+type Make = (creation: CreateKey, handOver: HandOver, keys: ApiKeyRepository) => Promise<CreatedKey>;
 
 /**
  * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
@@ -172,10 +171,12 @@ async function makeKey(
     else await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file });
     undo.move();
   };
-  await using keys = await openKeys(session, replaces === undefined);
+  await using opened = await openKeys(session, replaces === undefined);
+  const { keys } = opened;
+  const creation = new CreateKey(keys, () => minted, session.clock);
   try {
-    await make(keys.root.register(MINT, { useValue: () => minted }), handOver);
-    sayUsed('wrote to', keys.storage, session);
+    await make(creation, handOver, keys);
+    sayUsed('wrote to', opened.storage, session);
   } catch (error) {
     // A storage that has not answered may have the key.
     if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
@@ -191,7 +192,6 @@ async function openKeys(session: Session, mayCreate = false) {
   const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
   const opened = await closing(storage.kind.openKeys(storage.url, { mayCreate, log: session.host }));
-  const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
-  root.register(NOW, { useValue: () => session.now });
-  return { storage, root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };
+  const { keys, [Symbol.asyncDispose]: close } = opened;
+  return { storage, keys: auditedKeys(keys, log), [Symbol.asyncDispose]: close };
 }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
+import { ArchiveSource } from '../../application/maintenance/archive-source.ts';
 import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
 import { type Copied, CopyPets } from '../../application/maintenance/copy-pets.ts';
 import { ExportPets } from '../../application/maintenance/export-pets.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { compose } from '../program/compose.ts';
-import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/register-maintenance.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
@@ -73,14 +72,12 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const [from, to] = [await sourceStorage, await targetStorage];
   await using source = await closing(from.kind.openForReading(from.url));
   await using target = await closing(to.kind.openForWriting(to.url, session.host));
-  const root = compose(registerMaintenance)
-    .register(SOURCE, { useValue: source })
-    .register(TARGET, { useValue: target });
-  const copyKeys = root.resolve(CopyKeys);
+  const copyKeys = new CopyKeys(source.keys, target.keys);
+  const copyPets = new CopyPets(new ArchiveSource(source.archive), target.archive);
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a damaged key, or a conflict between keys, before the first pet is written.
   await copyKeys.check();
-  const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  const copied = await copyPets.execute(session.onProgress);
   if (!session.json) await session.print(copiedText('copied', copied));
   const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
@@ -96,12 +93,11 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   const storage = storageOf('--from', options.from, session);
   await using source = await closing(storage.kind.openForReading(storage.url));
-  const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
   let pets = 0;
-  const batches = root.resolve(ExportPets).execute((progress) => {
+  const batches = new ExportPets(source.archive).execute((progress) => {
     pets = progress.done;
     session.onProgress(progress);
   });
@@ -120,9 +116,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   await source.survey(session.onProgress);
   await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'run the same command again to continue; what is imported stays';
-  const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
-  root.register(TARGET, { useValue: target });
-  const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  const copied = await new CopyPets(source, target.archive).execute(session.onProgress);
   sayUsed('wrote to', storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }

@@ -13,6 +13,7 @@ export class Session {
   hint: string | undefined;
   /** The time of all its changes. */
   readonly now = new Date();
+  readonly clock = () => this.now;
   /** What the command may read, and where it reports. */
   readonly io: Io;
   /** Whether its answer is for a program: `--json`. */

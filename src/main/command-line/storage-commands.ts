@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { CheckStorage } from '../../application/maintenance/check-storage.ts';
 import { SkipIds } from '../../application/maintenance/skip-ids.ts';
+import { fingerprintOf } from '../../application/pets/create-pet.ts';
 import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
-import { compose } from '../program/compose.ts';
-import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
+import { sha256 } from '../composition/compose-service.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
 import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
@@ -59,7 +59,7 @@ export function addStorageCommands(petstore: Command, does: Does): void {
         'every pet, idempotency key and API key, and changes nothing. Exit codes: 0 sound, 1 findings, one a line.',
     )
     .option('--from <URL>', SOURCES)
-    .action(does(check));
+    .action(does(checkStorage));
 }
 
 async function migrate(session: Session, url: string | undefined): Promise<void> {
@@ -110,12 +110,12 @@ function requireName(file: string): void {
 /** How many findings are shown. A storage can have one for each pet. */
 const MAX_SHOWN = 100;
 
-async function check(session: Session, options: Urls): Promise<void> {
+async function checkStorage(session: Session, options: Urls): Promise<void> {
   const storage = storageOf('--from', options.from, session);
   await using source = await closing(storage.kind.openForChecking(storage.url));
   session.hint = 'the check is incomplete; nothing was changed';
-  const root = compose(registerMaintenance).register(CHECKED, { useValue: source });
-  const findings = root.resolve(CheckStorage).execute(session.onProgress);
+  const check = new CheckStorage(source, (pet) => fingerprintOf(pet, sha256));
+  const findings = check.execute(session.onProgress);
   const shown: Finding[] = [];
   let count = 0;
   let next = await findings.next();
@@ -140,8 +140,7 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   await existing.close();
   await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'ids may have been skipped; run the same command again';
-  const root = compose(registerMaintenance).register(TARGET, { useValue: target });
-  const upTo = await root.resolve(SkipIds).execute();
+  const upTo = await new SkipIds(target.archive).execute();
   sayUsed('wrote to', storage, session);
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });

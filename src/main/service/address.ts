@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { createServer } from 'node:net';
 import { type HttpServer, listen, type ListenOptions } from '../../adapters/http/server/listen.ts';
 import { StartError } from '../config/config.ts';
 
@@ -25,22 +23,7 @@ export async function listenAt(
   }
 }
 
-/**
- * Some shells and tools export a HOST of their own. The start asks first whether it is an address of this machine, before
- * it judges who could reach the service there.
- *
- * @throws {StartError}
- */
-export async function requireHost(host: string): Promise<void> {
-  const server = createServer();
-  try {
-    await once(server.listen({ host, port: 0 }), 'listening');
-  } catch (error) {
-    throw addressProblem('', { host, port: 0 }, error);
-  }
-  server.close();
-}
-
+/** Some shells and tools export a HOST of their own. */
 function addressProblem(
   prefix: Prefix,
   { host, port }: Pick<ListenOptions, 'host' | 'port'>,

@@ -57,7 +57,7 @@ export async function startKeys(
   const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
   if (!isLoopback(host)) {
     throw new StartError([
-      `there is no API key yet, and others can reach the service at HOST=${host}, which is no loopback address; ${way}`,
+      `there is no API key yet, and HOST is no loopback address, so others can reach the service; ${way}`,
     ]);
   }
   if (isLogged) {

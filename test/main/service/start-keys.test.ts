@@ -58,7 +58,8 @@ describe('without a key anywhere', () => {
     ['localhost.example', '', RUN],
     ['::', 'memory:', 'set API_KEYS'],
   ])('the start is refused where others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
-    const problem = `there is no API key yet, and others can reach the service at HOST=${HOST}, which is no loopback address`;
+    const problem =
+      'there is no API key yet, and HOST is no loopback address, so others can reach the service';
     const refusal = new StartError([`${problem}; ${hint}`]);
     for (const isLogged of [false, true])
       await expect(withoutKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);

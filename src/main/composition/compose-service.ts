@@ -1,0 +1,109 @@
+import 'reflect-metadata';
+import { hash } from 'node:crypto';
+import type { RequestListener } from 'node:http';
+import { container, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
+import { type AppDependencies, createApp } from '../../adapters/http/app.ts';
+import { sharedProbe } from '../../adapters/http/shared-probe.ts';
+import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
+import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
+import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
+import { tokenForm } from '../../adapters/tokens/token.ts';
+import type { TraceUseCase } from '../../adapters/tracing/trace-calls.ts';
+import { eitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
+import { CreatePet } from '../../application/pets/create-pet.ts';
+import { GetPet } from '../../application/pets/get-pet.ts';
+import { ListPets } from '../../application/pets/list-pets.ts';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
+import type { ServicePorts } from '../../application/ports/storage-kind.ts';
+import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
+import type { Tracing } from '../tracing/open-tracing.ts';
+import { measuredApp } from './measure.ts';
+
+/** What the service is made of. Each token is registered once. */
+const PETS: InjectionToken<PetRepository> = Symbol('PetRepository');
+const KEYS: InjectionToken<ApiKeyRepository> = Symbol('ApiKeyRepository');
+const LIMITER: InjectionToken<RateLimiter> = Symbol('RateLimiter');
+const PROBE: InjectionToken<StorageProbe> = Symbol('StorageProbe');
+const LIST_PETS: InjectionToken<Pick<ListPets, 'execute'>> = Symbol('ListPets');
+const CREATE_PET: InjectionToken<Pick<CreatePet, 'execute'>> = Symbol('CreatePet');
+const GET_PET: InjectionToken<Pick<GetPet, 'execute'>> = Symbol('GetPet');
+const STORED_TOKENS: InjectionToken<StoredTokenVerifier> = Symbol('StoredTokenVerifier');
+const TOKENS: InjectionToken<TokenVerifier> = Symbol('TokenVerifier');
+const APP: InjectionToken<RequestListener> = Symbol('app');
+
+/** What {@link composeService} makes itself. */
+type Made = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' | 'probe';
+
+/** What a service is composed of: the parts that differ between a shop, a test and a program that embeds the service. */
+export type Parts = Omit<AppDependencies, Made> & {
+  /** A storage without a limiter gets one that counts in memory. */
+  readonly storage: ServicePorts;
+  /** API keys in addition to those in the storage. */
+  readonly knownKeys: readonly KnownKey[];
+  /** Takes the place of the verifier of all these keys. */
+  readonly tokens?: TokenVerifier | undefined;
+  readonly metrics?: Metrics | undefined;
+  readonly tracing?: Pick<Tracing, 'storage' | 'useCase' | 'app'> | undefined;
+};
+
+/**
+ * The composition root of the service: which use case gets which adapter. Opens nothing, and starts nothing.
+ *
+ * @returns the HTTP application, and what writes the last uses of API keys to the storage
+ */
+export function composeService({ storage, knownKeys, tokens, now, metrics, tracing, ...settings }: Parts) {
+  // The storage. Metrics go around traces.
+  const traced = tracing?.storage(storage) ?? storage;
+  const limited = { ...traced, limiter: traced.limiter ?? new InMemoryRateLimiter() };
+  const { pets, keys, limiter, probe } = metrics?.storage(limited) ?? limited;
+  const root = container.createChildContainer();
+  root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
+  root.register(LIMITER, { useValue: limiter }).register(PROBE, { useValue: sharedProbe(probe) });
+
+  // The use cases.
+  const useCase: TraceUseCase = tracing?.useCase ?? ((_, untraced) => untraced);
+  provide(root, LIST_PETS, (c) => useCase('ListPets', new ListPets(c.resolve(PETS))));
+  provide(root, CREATE_PET, (c) => useCase('CreatePet', new CreatePet(c.resolve(PETS), sha256)));
+  provide(root, GET_PET, (c) => useCase('GetPet', new GetPet(c.resolve(PETS))));
+
+  // Who may call them.
+  const onRefusal = metrics?.onTokenRefused;
+  provide(root, STORED_TOKENS, (c) => new StoredTokenVerifier(c.resolve(KEYS), tokenForm, now, onRefusal));
+  provide(root, TOKENS, (c) => {
+    const [known, stored] = [new InMemoryTokenVerifier(knownKeys), c.resolve(STORED_TOKENS)];
+    const verifier = tokens ?? (knownKeys.length > 0 ? eitherTokenVerifier(known, stored) : stored);
+    return metrics?.tokens(verifier) ?? verifier;
+  });
+
+  // The HTTP API.
+  provide(root, APP, (c) => {
+    const app = createApp({
+      ...settings,
+      listPets: c.resolve(LIST_PETS),
+      createPet: c.resolve(CREATE_PET),
+      getPet: c.resolve(GET_PET),
+      tokens: c.resolve(TOKENS),
+      limiter: c.resolve(LIMITER),
+      probe: c.resolve(PROBE),
+      now,
+    });
+    const withTraces = tracing?.app(app) ?? app;
+    return metrics ? measuredApp(withTraces, metrics) : withTraces;
+  });
+  return { app: root.resolve(APP), recordUses: () => root.resolve(STORED_TOKENS).recordUses() };
+}
+
+/** A part that is made when it is first resolved, and kept. */
+function provide<T>(
+  root: DependencyContainer,
+  token: InjectionToken<T>,
+  make: (c: DependencyContainer) => T,
+): void {
+  root.register(token, { useFactory: instanceCachingFactory(make) });
+}
+
+/** The digest that fingerprints of requests are made with. */
+export const sha256 = (text: string): string => hash('sha256', text);
