@@ -84,14 +84,15 @@ const BOUNDARIES: Boundary[] = [
   mainFolder,
   deeper(mainFolder),
   ...[
+    ['composition', 'src/main/service/serve.ts'],
     ['service', 'src/main/command-line/run.ts'],
     ['command-line', 'src/main/service/serve.ts'],
   ].map(([room, other = '']): Boundary => {
     return {
       folder: `src/main/${room}`,
-      message: 'The service and the commands import neither each other nor main.ts',
+      message: 'The composition, the service and the commands import neither what starts them nor main.ts',
       refused: [other, ...MAIN_AND_BEYOND],
-      allowed: [`src/main/${room}/own.ts`, 'src/main/composition/compose-service.ts', 'package.json'],
+      allowed: [`src/main/${room}/own.ts`, 'src/main/program/process.ts', 'package.json'],
     };
   }),
   {
