@@ -7,11 +7,11 @@ import { addMovingCommands } from './moving-commands.ts';
 import type { Session } from './session.ts';
 import { addStorageCommands } from './storage-commands.ts';
 
-/** What a command does. It gets the arguments of its definition, then its options by name. */
-type Action = (session: Session, ...given: never[]) => Promise<void>;
+/** What a command does, with the arguments of its definition and its options by name. */
+type Work = (session: Session, ...given: never[]) => Promise<void>;
 
-/** Makes of an action what commander calls when the command line names the command. */
-export type Does = (action: Action) => (...given: unknown[]) => void;
+/** Makes of the work of a command the action that commander calls when the command line names the command. */
+export type ActionOf = (work: Work) => (...given: unknown[]) => void;
 
 /** What a command line asks for: the service, a command, or a text such as the help. */
 type Invocation = {
@@ -68,14 +68,14 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .description('Runs the service (the default command).')
     .addHelpText('after', ENVIRONMENT)
     .action(() => void (perform = serve));
-  const does: Does =
-    (action) =>
+  const actionOf: ActionOf =
+    (work) =>
     (...given) => {
-      perform = (session) => session.run(() => action(session, ...(given as never[])));
+      perform = (session) => session.run(() => work(session, ...(given as never[])));
     };
-  addKeyCommands(petstore, does);
-  addStorageCommands(petstore, does);
-  addMovingCommands(petstore, does);
+  addKeyCommands(petstore, actionOf);
+  addStorageCommands(petstore, actionOf);
+  addMovingCommands(petstore, actionOf);
   try {
     // The command `help` of commander takes one name only.
     const isNested = argv[0] === 'help' && argv.length > 2;
@@ -116,7 +116,7 @@ function refuse({ code, message }: CommanderError, petstore: Command): never {
   const further = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)).slice(1) : [];
   throw new UsageError(
     message
-      .replace(/^error: (.* is invalid for argument '\w+'\. )?/s, '')
+      .replace(/^error: (.* is invalid(?: for argument '\w+')?\. )?/s, '')
       .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
       .replace(/'([^']{20})[^']+'/, "'$1…'")
       .replace(/\n/, ' ')

@@ -47,20 +47,6 @@ export function storageOf(
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
 }
 
-/**
- * Resolves when all options have been read.
- *
- * @param options each is read by a `Promise.try`, which rejects when the option is wrong
- * @throws {UsageError} naming every wrong option, if several are
- * @throws what the only wrong option rejected with
- */
-export async function refuseTogether(options: readonly Promise<unknown>[]): Promise<void> {
-  const settled = await Promise.allSettled(options);
-  const refusals = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
-  if (refusals.length > 1) throw new UsageError(refusals.map(({ message }) => message).join('; '));
-  await Promise.all(options);
-}
-
 /** What was opened, for `await using`, which closes it at the end of the block. */
 export async function closing<T extends { close(): Promise<void> }>(
   opening: Promise<T>,

@@ -1,5 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
@@ -7,20 +7,19 @@ import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
+import { API_KEY_ID, newApiKey, type RateLimit, type Scope, SCOPES } from '../../domain/api-key.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { UsageError } from '../program/failures.ts';
-import type { Does } from './command-line.ts';
-import { closing, refuseTogether, sayUsed, storageOf } from './command-storage.ts';
+import type { ActionOf } from './command-line.ts';
+import { closing, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
 const EXPIRES = 'how long the new key is valid: 365d, 12h or never';
 const OUTPUT = 'write the new key to this new file, which only its owner can read, and do not print it';
 
-export function addKeyCommands(petstore: Command, does: Does): void {
+export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
   const keys = petstore
     .command('keys')
     .description(
@@ -35,75 +34,80 @@ export function addKeyCommands(petstore: Command, does: Does): void {
     )
     .option('--label <LABEL>', 'what the key is for; required')
     .option('--scopes <SCOPES>', 'pets:read, pets:write or both, separated by a comma', SCOPES.join(','))
-    .option('--rate-limit <LIMIT>', 'a limit for this key in place of RATE_LIMIT, such as 600/60s')
-    .option('--expires <DURATION>', EXPIRES, '365d')
+    .option(
+      '--rate-limit <LIMIT>',
+      'a limit for this key in place of RATE_LIMIT, such as 600/60s',
+      rateLimitOf,
+    )
+    .addOption(duration('--expires <DURATION>', EXPIRES, lifeMsOf, '365d'))
     .option('--output <FILE>', OUTPUT)
-    .action(does(createKey));
+    .action(actionOf(createKey));
   keys
     .command('list')
     .description('Lists all keys, the revoked and expired ones included.')
-    .action(does(listKeys));
+    .action(actionOf(listKeys));
   keys
     .command('show')
     .description('Shows one key.')
     .argument('<ID>', 'the part of a key between its underscores', keyId)
-    .action(does(showKey));
+    .action(actionOf(showKey));
   keys
     .command('revoke')
     .description('Revokes a key for good: every service refuses it within 10 seconds.')
     .argument('<ID>', 'the part of a key between its underscores', keyId)
-    .action(does(revokeKey));
+    .action(actionOf(revokeKey));
   keys
     .command('rotate')
     .description('Replaces a key: creates one with the same rights and lets the old one expire.')
     .argument('<ID>', 'the part of a key between its underscores', keyId)
-    .option('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', '24h')
-    .option('--expires <DURATION>', EXPIRES, '365d')
+    .addOption(
+      duration('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', overlapMsOf, '24h'),
+    )
+    .addOption(duration('--expires <DURATION>', EXPIRES, lifeMsOf, '365d'))
     .option('--output <FILE>', OUTPUT)
-    .action(does(rotateKey));
+    .action(actionOf(rotateKey));
 }
 
-type NewKey = { readonly expires: string; readonly output?: string };
-type Create = NewKey & { readonly label?: string; readonly scopes: string; readonly rateLimit?: string };
-type Rotate = NewKey & { readonly overlap: string };
+type NewKey = { readonly expires: number; readonly output?: string };
+type Create = NewKey & { readonly label?: string; readonly scopes: string; readonly rateLimit?: RateLimit };
+type Rotate = NewKey & { readonly overlap: number };
 
-/** Makes of `parse` what throws a UsageError instead. It never repeats the text, which may be a secret. */
+/** Makes of `parse` what throws an error for commander instead. */
 function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text: string) => T {
   return (text) => {
     const value = parse(text);
     if (value !== undefined) return value;
-    throw new UsageError(rule);
+    throw new InvalidArgumentError(rule);
   };
 }
 
+/** Milliseconds; infinitely many for `never`. */
 const lifeMsOf = parsed(
-  (text) => parseDurationMs(text) || undefined,
+  (text) => (text === 'never' ? Infinity : parseDurationMs(text) || undefined),
   '--expires must be a duration such as 365d or 12h, or never',
 );
 const overlapMsOf = parsed(parseDurationMs, '--overlap must be a duration such as 24h or 0s');
 const rateLimitOf = parsed(parseRateLimit, `--rate-limit ${RATE_LIMIT_FORM}`);
 
-/** The instant at which the key expires; `undefined` for never. */
-function expiryOf(text: string, now: Date): Date | undefined {
-  return text === 'never' ? undefined : new Date(now.getTime() + lifeMsOf(text));
+function duration(flags: string, text: string, parse: (text: string) => number, initial: string): Option {
+  return new Option(flags, text).argParser(parse).default(parse(initial), initial);
 }
 
-/** Never repeats the value, which may be a whole key. */
-function keyId(text: string): string {
-  if (API_KEY_ID.test(text)) return text;
-  throw new InvalidArgumentError(
-    'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
-  );
+function expiryOf({ expires }: NewKey, now: Date): Date | undefined {
+  return expires === Infinity ? undefined : new Date(now.getTime() + expires);
 }
+
+const keyId = parsed(
+  (text) => (API_KEY_ID.test(text) ? text : undefined),
+  'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
+);
 
 async function createKey(session: Session, options: Create): Promise<void> {
-  const named = { label: options.label ?? '', scopes: options.scopes.split(',') as Scope[] };
-  // Refuses a wrong option, such as an unknown scope, before a SQLite file is created.
-  const expiresAt = Promise.try(expiryOf, options.expires, session.now);
-  const { rateLimit: limit } = options;
-  const rateLimit = Promise.try(() => (limit === undefined ? undefined : rateLimitOf(limit)));
-  await refuseTogether([Promise.try(newApiKey, named, session.now), expiresAt, rateLimit]);
-  const draft = { ...named, expiresAt: await expiresAt, rateLimit: await rateLimit };
+  const { label = '', scopes, rateLimit } = options;
+  const expiresAt = expiryOf(options, session.now);
+  const draft = { label, scopes: scopes.split(',') as Scope[], expiresAt, rateLimit };
+  // Refuses a wrong label or scope before a SQLite file is created.
+  newApiKey(draft, session.now);
   await makeKey(session, options, (creation, handOver) => creation.execute(draft, handOver));
 }
 
@@ -135,10 +139,7 @@ async function revokeKey(session: Session, id: string): Promise<void> {
 }
 
 async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
-  const overlapMs = Promise.try(overlapMsOf, options.overlap);
-  const expiresAt = Promise.try(expiryOf, options.expires, session.now);
-  await refuseTogether([overlapMs, expiresAt]);
-  const rotation = { overlapMs: await overlapMs, expiresAt: await expiresAt };
+  const rotation = { overlapMs: options.overlap, expiresAt: expiryOf(options, session.now) };
   const make: Make = (creation, handOver, keys) =>
     new RotateKey(keys, creation, session.clock).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);

@@ -9,19 +9,11 @@ import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
-import type { Does } from './command-line.ts';
-import {
-  closing,
-  refuseTogether,
-  sayUsed,
-  SOURCES,
-  storageOf,
-  TARGETS,
-  type Urls,
-} from './command-storage.ts';
+import type { ActionOf } from './command-line.ts';
+import { closing, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
-export function addMovingCommands(petstore: Command, does: Does): void {
+export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
   petstore
     .command('export')
     .description(
@@ -34,7 +26,7 @@ export function addMovingCommands(petstore: Command, does: Does): void {
         'An older one is replaced when the new one is complete, which keeps its permissions; no database is replaced',
     )
     .option('--from <URL>', SOURCES)
-    .action(does(exportPets));
+    .action(actionOf(exportPets));
   petstore
     .command('import')
     .description(
@@ -48,7 +40,7 @@ export function addMovingCommands(petstore: Command, does: Does): void {
         '.gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
     )
     .option('--to <URL>', `${TARGETS} (default: DATABASE_URL)`)
-    .action(does(importPets));
+    .action(actionOf(importPets));
   petstore
     .command('copy')
     .description(
@@ -62,14 +54,12 @@ export function addMovingCommands(petstore: Command, does: Does): void {
         'stop the services before the last copy',
     )
     .option('--to <URL>', `required: ${TARGETS}`)
-    .action(does(copy));
+    .action(actionOf(copy));
 }
 
 async function copy(session: Session, options: Urls): Promise<void> {
-  const sourceStorage = Promise.try(storageOf, '--from', options.from ?? '', session);
-  const targetStorage = Promise.try(storageOf, '--to', options.to ?? '', session);
-  await refuseTogether([sourceStorage, targetStorage]);
-  const [from, to] = [await sourceStorage, await targetStorage];
+  const from = storageOf('--from', options.from ?? '', session);
+  const to = storageOf('--to', options.to ?? '', session);
   await using source = await closing(from.kind.openForReading(from.url));
   await using target = await closing(to.kind.openForWriting(to.url, session.host));
   const copyKeys = new CopyKeys(source.keys, target.keys);
@@ -84,7 +74,7 @@ async function copy(session: Session, options: Urls): Promise<void> {
   for (const key of keys) auditKey(log, 'key.copied', key);
   sayUsed('read from', from, session);
   sayUsed('wrote to', to, session);
-  const text = `copied ${countText(keys.length, 'API key')}${known(alreadyThere)}\n`;
+  const text = `copied ${countText(keys.length, 'API key')}${alreadyThereText(alreadyThere)}\n`;
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
 
@@ -124,9 +114,9 @@ async function importPets(session: Session, path: string, options: Urls): Promis
 /** The answer of a command that copies pets. */
 function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
   const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
-  return `${done} ${countText(pets, 'pet')}${known(alreadyThere)}${extra}\n`;
+  return `${done} ${countText(pets, 'pet')}${alreadyThereText(alreadyThere)}${extra}\n`;
 }
 
-function known(alreadyThere: number): string {
+function alreadyThereText(alreadyThere: number): string {
   return alreadyThere > 0 ? `; ${alreadyThere} of them were already there` : '';
 }

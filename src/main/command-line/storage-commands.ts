@@ -8,7 +8,7 @@ import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { sha256 } from '../composition/compose-service.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import type { Does } from './command-line.ts';
+import type { ActionOf } from './command-line.ts';
 import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { Session } from './session.ts';
 
@@ -16,14 +16,14 @@ const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
   tools ? ` For ${name} use ${tools.backUp}.` : '',
 ).join('');
 
-export function addStorageCommands(petstore: Command, does: Does): void {
+export function addStorageCommands(petstore: Command, actionOf: ActionOf): void {
   const backedUp = namesOf(kindsWith('backUp'));
   const backedUpUrl = `${urlForms(kindsWith('backUp'))} (default: DATABASE_URL)`;
   petstore
     .command('migrate')
     .description(`Creates or updates the schema of a ${namesOf(kindsWith('migrate'))} database.`)
     .argument('[URL]', `${urlForms(kindsWith('migrate'))} (default: DATABASE_URL)`)
-    .action(does(migrate));
+    .action(actionOf(migrate));
   petstore
     .command('backup')
     .description(
@@ -32,7 +32,7 @@ export function addStorageCommands(petstore: Command, does: Does): void {
     )
     .argument('<FILE>', 'must not exist; only its owner can read it. After an interruption there is no FILE')
     .option('--from <URL>', backedUpUrl)
-    .action(does(backUp));
+    .action(actionOf(backUp));
   petstore
     .command('restore')
     .description(
@@ -41,7 +41,7 @@ export function addStorageCommands(petstore: Command, does: Does): void {
     )
     .argument('<FILE>', 'as backup has written it')
     .option('--to <URL>', backedUpUrl)
-    .action(does(restore));
+    .action(actionOf(restore));
   petstore
     .command('skip-ids')
     .description(
@@ -51,7 +51,7 @@ export function addStorageCommands(petstore: Command, does: Does): void {
         'A file that backup has written needs no skip-ids.',
     )
     .argument('[URL]', SOURCES)
-    .action(does(skipIds));
+    .action(actionOf(skipIds));
   petstore
     .command('check')
     .description(
@@ -59,7 +59,7 @@ export function addStorageCommands(petstore: Command, does: Does): void {
         'every pet, idempotency key and API key, and changes nothing. Exit codes: 0 sound, 1 findings, one a line.',
     )
     .option('--from <URL>', SOURCES)
-    .action(does(checkStorage));
+    .action(actionOf(checkStorage));
 }
 
 async function migrate(session: Session, url: string | undefined): Promise<void> {

@@ -87,7 +87,7 @@ describe('the general command line', () => {
     ['migrate a b', 'too many arguments', 'migrate '],
     ['migrate sqlite:a.db', 'migrate is for MongoDB', 'migrate '],
     ['copy --form sqlite:a.db', "unknown option '--form' (Did you mean --from?)", 'copy '],
-    ['copy', `--from must be ${URLS}; --to must be ${URLS}`, 'copy '],
+    ['copy', `--from must be ${URLS}`, 'copy '],
     ['copy --from sqlite:a.db', `--to must be ${URLS}`, 'copy '],
     ['--json', '--json is for commands', ''],
     ['export --from', "option '--from <URL>' argument missing", 'export '],
@@ -112,22 +112,14 @@ describe('the general command line', () => {
     // It does not repeat what may be a key.
     [`keys show pets_${ID}\nsecret`, ID_FORM, 'keys show '],
     [`pets_${ID}_secret`, `unknown command 'pets_${ID.slice(0, 15)}…'`, ''],
-    [
-      `keys rotate ${ID} --overlap long --expires 0d`,
-      `--overlap must be a duration such as 24h or 0s; ${EXPIRES_FORM}`,
-      'keys rotate ',
-    ],
+    [`keys rotate ${ID} --expires 0d --overlap long`, EXPIRES_FORM, 'keys rotate '],
     [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
     [
       'keys create --lable=till --scopes pets:read --rate-limti 1/1s',
       "unknown option '--lable=…'; unknown option '--rate-limti'",
       'keys create ',
     ],
-    [
-      'keys create --scopes pets:all --expires soon --rate-limit 600',
-      `${LABEL_FORM}; ${SCOPES_FORM}; ${EXPIRES_FORM}; --rate-limit ${RATE_LIMIT_FORM}`,
-      'keys create ',
-    ],
+    ['keys create --scopes pets:all', `${LABEL_FORM}; ${SCOPES_FORM}`, 'keys create '],
     ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
     [`${CREATE}\ny`, LABEL_FORM, 'keys create '],
     [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
