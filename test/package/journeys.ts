@@ -165,7 +165,6 @@ export function journeys(built: () => Built): void {
       DATABASE_URL,
       METRICS_PORT: '0',
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-      OTEL_BSP_SCHEDULE_DELAY: '10',
       TLS_CERT: PEM_FILES.cert,
       TLS_KEY: PEM_FILES.key,
     };

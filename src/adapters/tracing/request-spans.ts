@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import * as api from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
 
 /** What is known about a request when it has been answered. */
 export type RequestOutcome = {
@@ -21,11 +22,11 @@ export type RequestSpans = ReturnType<typeof requestSpans>;
 /**
  * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
  *
- * They contain no query, no header of the client, and no address of a client.
- *
- * @param propagator reads the caller's span from the headers. `undefined`: every request begins a trace
+ * They contain no query, no header of the client, and no address of a client. A request continues the trace that its
+ * `traceparent` names.
  */
-export function requestSpans(tracer: api.Tracer, propagator: api.TextMapPropagator | undefined) {
+export function requestSpans(tracer: api.Tracer) {
+  const propagator = new W3CTraceContextPropagator();
   const contexts = new WeakMap<object, api.Context>();
   /** The context of a request, or the root if the request has none. */
   const contextOf = (request: object | undefined) => (request && contexts.get(request)) ?? api.ROOT_CONTEXT;
@@ -38,8 +39,7 @@ export function requestSpans(tracer: api.Tracer, propagator: api.TextMapPropagat
     trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
       return (request, response) => {
         // Not the active context: on a connection that pipelines, it is that of the request before.
-        const caller = propagator?.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
-        const parent = caller ?? api.ROOT_CONTEXT;
+        const parent = propagator.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
         const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
         const options = { kind: api.SpanKind.SERVER, attributes };
         const span = tracer.startSpan(nameOf(request), options, parent);

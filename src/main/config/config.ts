@@ -1,14 +1,12 @@
-import * as v from 'valibot';
+import { isIP } from 'node:net';
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
+import { type Given, readRows } from './rows.ts';
 import { STORAGES } from './storages.ts';
-import { readTracing, type TracingConfig } from './tracing.ts';
-import { problemLines, type Variables, variables } from './variables.ts';
+import { readTracing } from './tracing.ts';
+import { variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
-export type Config = Readonly<ReturnType<typeof configOf>> & {
-  /** Lines for the log. */
-  readonly warnings: readonly string[];
-};
+export type Config = ReturnType<typeof readConfig>;
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
@@ -26,8 +24,7 @@ export class StartError extends Error {
 }
 
 /** A variable of earlier builds, and what takes its place. */
-const ENDED =
-  'WORKERS has ended: run several services behind a proxy, as docs/operations.md#several-services shows';
+const ENDED = 'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
 
 /**
  * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
@@ -37,45 +34,33 @@ const ENDED =
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
-): Config {
-  const given = Object.fromEntries(
-    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
-  );
-  const { success, output, issues } = v.safeParse(variables(storages), given);
-  const { tracing, problems, warnings } = readTracing(given);
-  const all = [...problemLines(issues), ...problems, ...('WORKERS' in given ? [ENDED] : [])];
-  if (!success || all.length > 0) throw new StartError(all);
-  return { ...configOf(output, tracing), warnings };
-}
-
-function configOf(given: Variables, tracing: TracingConfig | undefined) {
-  const { TLS_CERT: certFile, TLS_KEY: keyFile } = given;
+) {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text)) as Given;
+  const { values, problems } = readRows(variables(storages), given);
+  const { certFile, keyFile, corsOrigins = [], ...others } = values;
+  const { tracing, ...traces } = readTracing(given);
+  if (!arePortsApart(values)) problems.push('METRICS_PORT must differ from PORT');
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    problems.push('TLS_CERT and TLS_KEY must be set together');
+  }
+  if ('WORKERS' in given) problems.push(ENDED);
+  if (problems.length + traces.problems.length > 0) throw new StartError([...problems, ...traces.problems]);
   return {
-    host: given.HOST,
-    /** 0 takes a free port. */
-    port: given.PORT,
-    storage: given.DATABASE_URL,
-    autoMigrate: given.AUTO_MIGRATE,
-    /** API keys in addition to those in the storage. `undefined` when `API_KEYS` is not set. */
-    apiKeys: given.API_KEYS,
-    /** The base of absolute URLs, without a trailing slash. `undefined`: taken from each request. */
-    publicUrl: given.PUBLIC_URL,
-    trustProxy: given.TRUST_PROXY,
-    corsOrigins: given.CORS_ORIGINS ?? [],
-    /** The limit of an API key without its own. `undefined`: no limit. */
-    rateLimit: given.RATE_LIMIT,
-    maxConnections: given.MAX_CONNECTIONS,
-    metricsHost: given.METRICS_HOST,
-    /** 0 takes a free port. `undefined`: nothing is measured. */
-    metricsPort: given.METRICS_PORT,
+    ...others,
+    corsOrigins,
     /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
-    logLevel: given.LOG_LEVEL,
-    /** How long the service goes on accepting requests after the signal to stop. */
-    shutdownDelayMs: given.SHUTDOWN_DELAY,
-    /** How long requests in flight may take after that. */
-    shutdownTimeoutMs: given.SHUTDOWN_TIMEOUT,
     /** `undefined`: traces are off. */
     tracing,
+    /** Lines for the log. */
+    warnings: traces.warnings,
   };
+}
+
+type Addresses = Pick<Config, 'host' | 'port' | 'metricsHost' | 'metricsPort'>;
+
+function arePortsApart({ host, port, metricsHost, metricsPort }: Addresses): boolean {
+  if (metricsPort === undefined || metricsPort === 0 || metricsPort !== port) return true;
+  const isEvery = [host, metricsHost].some((one) => isIP(one) === 0 || /^[0:.]+$/.test(one));
+  return host !== metricsHost && !isEvery;
 }

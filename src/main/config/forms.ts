@@ -1,12 +1,13 @@
 import { type RateLimit, RATE_LIMIT_MAX } from '../../domain/api-key.ts';
+import { Refused, type Row } from './rows.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-const FORM = /^(0|[1-9]\d{0,6})(ms|s|m|h|d)$/;
+const DURATION = /^(0|[1-9]\d{0,6})(ms|s|m|h|d)$/;
 
 /** The milliseconds of a duration such as `500ms`, `25s`, `2m`, `24h` or `365d`; `undefined` for any other text. */
 export function parseDurationMs(text: string): number | undefined {
-  const [, digits, unit] = FORM.exec(text) ?? [];
+  const [, digits, unit] = DURATION.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
 }
 
@@ -22,6 +23,38 @@ export function parseRateLimit(text: string): RateLimit | undefined {
   const seconds = (parseDurationMs(time) ?? 0) / 1000;
   const isAllowed = requests <= RATE_LIMIT_MAX.requests && seconds >= 1 && seconds <= RATE_LIMIT_MAX.seconds;
   return isAllowed ? { requests, seconds } : undefined;
+}
+
+/**
+ * The `parse` of a row.
+ *
+ * @param valueOf `undefined` for a text that breaks the rule
+ */
+export function form<V>(rule: string, valueOf: (text: string) => V | undefined): Row<V>['parse'] {
+  return (text) => {
+    const value = valueOf(text);
+    if (value === undefined) throw new Refused(rule);
+    return value;
+  };
+}
+
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  rule = `must be one of ${values.join(', ')}`,
+): Row<V>['parse'] {
+  return form(rule, (text) => values.find((value) => value === text));
+}
+
+/** An integer in canonical decimal digits. */
+export function integer(min: number, max: number): Row<number>['parse'] {
+  return form(`must be an integer from ${min} to ${max}`, (text) => {
+    const value = Number(text);
+    return /^(?:0|[1-9]\d{0,9})$/.test(text) && value >= min && value <= max ? value : undefined;
+  });
+}
+
+export function commaSeparated(text: string): readonly string[] {
+  return text.split(',').map((item) => item.trim());
 }
 
 /** Such as `1 pet` or `300 pets`. */

@@ -34,7 +34,7 @@ export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 
     shutdown: () => exporter.shutdown(),
   };
   const onSdkWarning = (message: string) => {
-    if (/^Dropped \d+ spans/.test(message)) lost('more spans wait than OTEL_BSP_MAX_QUEUE_SIZE');
+    if (/^Dropped \d+ spans/.test(message)) lost('more spans wait than the queue can hold');
   };
   return { watched, onSdkWarning };
 }

@@ -2,7 +2,6 @@ import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, diag, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import * as resources from '@opentelemetry/resources';
 import * as sdk from '@opentelemetry/sdk-trace';
@@ -19,6 +18,9 @@ import { tracedRequestLog } from './traced-request-log.ts';
 
 /** The default of `OTEL_SERVICE_NAME`. The npm package has another name. */
 const NAME = 'petstore';
+
+/** The specification has no limit here. A URL may have 16 KiB, and many spans may wait. */
+const MAX_ATTRIBUTE_CHARS = 1024;
 
 /** How long a stop waits for the receiver of the last spans. */
 const LAST_SPANS_MS = 1_000;
@@ -42,7 +44,6 @@ export function openTracing(
   { publicUrl, trustProxy, storage: { kind } }: Pick<Config, 'publicUrl' | 'trustProxy' | 'storage'>,
   log: Logger,
 ) {
-  const { sampler, samplerRatio, maxAttributeChars, batch } = config;
   // The SDK reads the variables of the exporter and of the resource itself, but not from --env.
   Object.assign(process.env, config.variables);
   onSdkWarning((message) => log.warn(message));
@@ -53,13 +54,12 @@ export function openTracing(
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const provider = new sdk.TracerProvider({
     resource,
-    sampler: SAMPLERS[sampler](samplerRatio),
-    spanLimits: { attributeValueLengthLimit: maxAttributeChars },
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: exports.watched, ...batch })],
+    sampler: SAMPLERS[config.sampler](config.samplerRatio),
+    spanLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARS },
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: exports.watched })],
   });
   const tracer = provider.getTracer(NAME, packageJson.version);
-  const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
-  const requests = requestSpans(tracer, propagator);
+  const requests = requestSpans(tracer);
   return {
     storage: (storage: ServicePorts) => traceStorage(storage, tracer, kind.system),
     useCase: useCaseTracer(tracer),

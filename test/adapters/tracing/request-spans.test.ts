@@ -34,7 +34,7 @@ type Sent = {
 async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.example', outcome = {} }: Sent) {
   const exporter = new InMemorySpanExporter();
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
-  const spans = requestSpans(provider.getTracer('test'), undefined);
+  const spans = requestSpans(provider.getTracer('test'));
   const handle = (request: IncomingMessage, response: { end: () => void }) => {
     spans.end(request, { ...OUTCOME, ...outcome });
     response.end();
@@ -133,7 +133,7 @@ it('another method is an attribute only', async () => {
 });
 
 it('a request without a span is left alone, and one with a span is forgotten with it', async () => {
-  const spans = requestSpans(new TracerProvider().getTracer('test'), undefined);
+  const spans = requestSpans(new TracerProvider().getTracer('test'));
   const listener = spans.trace(
     (request) => spans.end(request, OUTCOME),
     () => 'http://petstore.example',

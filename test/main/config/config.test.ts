@@ -243,7 +243,7 @@ describe('the configuration', () => {
   it.each(['1', '4', 'auto'])(
     'refuses WORKERS=%s, which has ended, and names what takes its place',
     (WORKERS) => {
-      const place = 'run several services behind a proxy, as docs/operations.md#several-services shows';
+      const place = 'start several services, each with a PORT of its own, behind a proxy';
       expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${place}`]);
       expect(problemsOf({ WORKERS, PORT: 'http' })).toHaveLength(2);
       expect(problemsOf({ WORKERS: '' })).toStrictEqual([]);
@@ -251,9 +251,9 @@ describe('the configuration', () => {
   );
 });
 
-it('the description of the variables has one line for each, with its default and its meaning', () => {
+it('the description of the variables has one line of up to 120 characters for each, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
-  const names = lines.map((line) => /^ {2}(\w+) +\S+ +\S.*$/.exec(line)?.[1]);
+  const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
   const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
   expect(new Set(names)).toStrictEqual(new Set(all));
   expect(names).toHaveLength(all.length);

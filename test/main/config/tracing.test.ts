@@ -6,18 +6,7 @@ const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
 const PROTOCOL = 'must be http/protobuf, usually at port 4318';
 
-const DEFAULTS = {
-  readsTraceparent: true,
-  sampler: 'parentbased_always_on',
-  samplerRatio: 1,
-  maxAttributeChars: 1024,
-  batch: {
-    maxQueueSize: 2048,
-    maxExportBatchSize: 512,
-    scheduledDelayMillis: 5_000,
-    exportTimeoutMillis: 30_000,
-  },
-};
+const DEFAULTS = { sampler: 'parentbased_always_on', samplerRatio: 1 };
 
 it.each<[string, Record<string, string>]>([
   ['an endpoint', ENDPOINT],
@@ -42,21 +31,9 @@ it.each<[string, Record<string, string>]>([
 
 it.each<[Record<string, string>, object]>([
   [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}],
-  [{ OTEL_PROPAGATORS: 'baggage' }, { readsTraceparent: false }],
-  [{ OTEL_PROPAGATORS: 'Baggage, TraceContext' }, { readsTraceparent: true }],
   [
     { OTEL_TRACES_SAMPLER: 'TraceIdRatio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
     { sampler: 'traceidratio', samplerRatio: 0.25 },
-  ],
-  [{ OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '12' }, { maxAttributeChars: 12 }],
-  [
-    {
-      OTEL_BSP_MAX_QUEUE_SIZE: '20',
-      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10',
-      OTEL_BSP_SCHEDULE_DELAY: '0',
-      OTEL_BSP_EXPORT_TIMEOUT: '1',
-    },
-    { batch: { maxQueueSize: 20, maxExportBatchSize: 10, scheduledDelayMillis: 0, exportTimeoutMillis: 1 } },
   ],
 ])('%j is read', (given, expected) => {
   const variables = { ...ENDPOINT, ...given };
@@ -81,7 +58,6 @@ it.each<[name: string, value: string, rule: string]>([
   ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
   ['OTEL_EXPORTER_OTLP_PROTOCOL', 'gRPC', PROTOCOL],
   ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', PROTOCOL],
-  ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
   [
     'OTEL_TRACES_SAMPLER',
     'sometimes',
@@ -89,11 +65,6 @@ it.each<[name: string, value: string, rule: string]>([
       'parentbased_traceidratio',
   ],
   ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
-  ['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT', '-1', 'must be an integer from 0 to 1000000000'],
-  ['OTEL_BSP_MAX_QUEUE_SIZE', '0', 'must be an integer from 1 to 1000000000'],
-  ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '1.5', 'must be an integer from 1 to 1000000000'],
-  ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'must be an integer from 0 to 1000000000'],
-  ['OTEL_BSP_EXPORT_TIMEOUT', '9999999999', 'must be an integer from 1 to 1000000000'],
 ])('a value that the specification says to warn of is ignored with a warning: %s=%s', (name, value, rule) => {
   const variables = { ...ENDPOINT, [name]: value };
   const warnings = [`${name} ${rule}; its value is ignored`];

@@ -22,7 +22,7 @@ const AWAY = new StorageUnavailable('no primary');
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const log = tracedRequestLog(logger, requestSpans(new TracerProvider().getTracer('test'), undefined));
+  const log = tracedRequestLog(logger, requestSpans(new TracerProvider().getTracer('test')));
   const active = trace.setSpanContext(ROOT_CONTEXT, { traceId: TRACE, spanId: SPAN, traceFlags: 1 });
   context.with(active, () => report(log));
   const { trace_id, span_id, trace_flags } = lines[0] ?? {};
