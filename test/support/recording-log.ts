@@ -13,7 +13,6 @@ type Failure = { readonly error: unknown; readonly requestId: string | undefined
 export class RecordingLog implements RequestLog {
   readonly records: RequestRecord[] = [];
   readonly failures: Failure[] = [];
-  readonly failedRequests: unknown[] = [];
   readonly created: PetCreated[] = [];
   readonly notCounted: Failure[] = [];
   readonly troubles: ConnectionTrouble[] = [];
@@ -24,9 +23,8 @@ export class RecordingLog implements RequestLog {
     this.#reports.emit('answered');
   }
 
-  failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void {
+  failed(error: unknown, requestId: string | undefined): void {
     this.failures.push({ error, requestId });
-    this.failedRequests.push(request);
   }
 
   petCreated(created: PetCreated): void {

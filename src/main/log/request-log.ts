@@ -21,14 +21,21 @@ const CONNECTION_TROUBLES = {
 /** How a socket that listens on `::` writes an IPv4 address: RFC 4291, section 2.5.5.2. */
 const MAPPED = /^::ffff:(?=\d+\.)/;
 
-const READINESS = '/readyz';
-const kindOf = ({ method, route }: Partial<RequestRecord>) => (route === READINESS ? route : method);
+/** Requests fail because of the storage, or have failed a short time ago. */
+type Outage = {
+  readonly beganMs: number;
+  readonly failedRequests: number;
+  readonly lastMs: number;
+  /** Why the request of the latest line has failed, and when it was logged. */
+  readonly reason: string;
+  readonly loggedMs: number;
+};
 
-/** A success so soon after a failure may be one of several that take turns. */
-const QUIET_MS = 1_000;
-
-/** A kind of request that has not failed for this long does not keep an outage open. */
-const FORGOTTEN_MS = 60_000;
+/**
+ * An outage ends with a success after this long without a failure: while a disk is full, reads succeed between creates
+ * that fail. And it has one line in this time, because requests may fail for several reasons in turn.
+ */
+const QUIET_MS = 10_000;
 
 /** The same trouble with connections can happen thousands of times at once. */
 const SAME_TROUBLE_MS = 60_000;
@@ -39,42 +46,34 @@ export function requestLog(log: Logger): RequestLog {
   let notLimited = 0;
   /** When each kind of trouble with connections, and reason, was logged last. */
   const troubles = new Map<string, number>();
-  /** When requests of each kind failed last. A full disk stops writes only, a missing index perhaps readiness only. */
-  const failing = new Map<string | undefined, number>();
-  let beganMs = 0;
-  let failedRequests = 0;
-  const succeeded = (kind: string | undefined) => {
-    if (failing.size === 0) return;
-    const nowMs = performance.now();
-    for (const [other, lastMs] of failing) {
-      // Who can write can read.
-      const isProven = other === kind || (kind === 'POST' && other !== READINESS);
-      if (nowMs - lastMs > (isProven ? QUIET_MS : FORGOTTEN_MS)) failing.delete(other);
-    }
-    if (failing.size > 0) return;
-    log.warn({ seconds: Math.round(nowMs - beganMs) / 1_000, failedRequests }, 'requests succeed again');
-    failedRequests = 0;
+  let outage: Outage | undefined;
+  const succeeded = () => {
+    if (outage === undefined || performance.now() - outage.lastMs < QUIET_MS) return;
+    const { beganMs, lastMs, failedRequests } = outage;
+    log.warn({ seconds: Math.round(lastMs - beganMs) / 1_000, failedRequests }, 'requests succeed again');
+    outage = undefined;
   };
   return {
     answered: (request) => {
       const client = request.client?.replace(MAPPED, '');
       log.info(client === request.client ? request : { ...request, client }, 'request');
-      if (hasRead(request)) succeeded(kindOf(request));
+      if (hasUsedStorage(request)) succeeded();
     },
-    failed: (error, requestId, request = {}) => {
+    failed: (error, requestId) => {
       const err = error instanceof Error ? error : String(error);
       if (faultOf(error) !== 'storage') return log.error({ requestId, err }, 'failure');
-      const nowMs = performance.now();
-      failing.set(kindOf(request), nowMs);
-      if (failedRequests++ > 0) return log.debug({ requestId, err }, 'failure');
-      beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? nowMs;
+      const [lastMs, reason] = [performance.now(), String(error)];
+      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? lastMs;
+      outage ??= { beganMs, failedRequests: 0, lastMs, reason: '', loggedMs: -Infinity };
+      outage = { ...outage, lastMs, failedRequests: outage.failedRequests + 1 };
+      if (reason === outage.reason || lastMs - outage.loggedMs < QUIET_MS) return;
+      outage = { ...outage, reason, loggedMs: lastMs };
       log.warn({ requestId, err }, 'requests fail because of the storage');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {
       const action = replayed ? 'pet.replayed' : 'pet.created';
       // Exact, because an id is at most 2^53 - 1.
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, keyLabel }, 'audit');
-      if (!replayed) succeeded('POST');
     },
     connectionTrouble: ({ kind, ...details }) => {
       const key = JSON.stringify([kind, details]);
@@ -86,12 +85,12 @@ export function requestLog(log: Logger): RequestLog {
     notLimited: (err, requestId) => {
       notLimited++;
       // In an outage, every request would write this line.
-      if (failedRequests === 0) log.warn({ requestId, err, notLimited }, 'rate limit not enforced');
+      if (outage === undefined) log.warn({ requestId, err, notLimited }, 'rate limit not enforced');
     },
   };
 }
 
-/** Whether the storage was read for the answer. */
-function hasRead({ route = '', status }: RequestRecord): boolean {
-  return (status === 200 || status === 404) && (route === READINESS || route.startsWith('/v1/'));
+/** Whether the answer shows that the storage works. */
+function hasUsedStorage({ route = '', status = 0 }: RequestRecord): boolean {
+  return [200, 201, 404].includes(status) && (route === '/readyz' || route.startsWith('/v1/'));
 }

@@ -17,9 +17,9 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
       spans.end(request, record);
       context.with(spans.contextOf(request), () => lines.answered(record));
     },
-    failed(error, requestId, request) {
-      const its = requestId === undefined ? ROOT_CONTEXT : context.active();
-      context.with(its, () => lines.failed(error, requestId, request));
+    failed(error, requestId) {
+      const requestContext = requestId === undefined ? ROOT_CONTEXT : context.active();
+      context.with(requestContext, () => lines.failed(error, requestId));
     },
     // It belongs to no request, but may come while the context of one is active.
     connectionTrouble: (trouble) => context.with(ROOT_CONTEXT, () => lines.connectionTrouble(trouble)),

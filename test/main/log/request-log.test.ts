@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RequestLog, RequestRecord } from '../../../src/adapters/http/contract/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -18,7 +18,6 @@ const REQUEST = {
   aborted: undefined,
 } as const;
 
-const DEBUG = 20;
 const INFO = 30;
 const WARN = 40;
 const ERROR = 50;
@@ -43,90 +42,72 @@ it.each([
   },
 );
 
-it('the log line of a failure is a warning if the storage is unavailable, and later ones are for debugging', () => {
-  const away = new StorageUnavailable('no primary');
-  const report = (log: RequestLog) => {
-    for (const requestId of ['a', 'b']) log.failed(away, requestId);
-  };
-  const line = { level: WARN, msg: 'requests fail because of the storage', requestId: 'a', err: away };
-  expect(logged(report)).toMatchObject([{ ...line, err: { message: 'no primary' } }]);
-  expect(logged(report, 'debug')[1]).toMatchObject({ level: DEBUG, msg: 'failure', requestId: 'b' });
-});
-
-it('the log line of a failure counts the seconds of an outage from when the storage was lost', () => {
-  const clock = fakeClock();
-  const report = (log: RequestLog) => {
-    const away = new StorageUnavailable('no primary', { sinceMs: performance.now() - 19_000 });
-    log.failed(away, 'a', { method: 'GET' });
-    clock.advance(1_500);
-    log.answered({ ...REQUEST, status: 200 });
-  };
-  const line = { level: WARN, msg: 'requests succeed again', seconds: 20.5, failedRequests: 1 };
-  expect(logged(report)).toContainEqual(line);
-});
-
 it('the log line of a failure holds a thrown value that is not an Error and belongs to no request', () => {
   expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
     { level: ERROR, msg: 'failure', err: 'a thrown string' },
   ]);
 });
 
-/** What a request does to the log. */
-const REPORTS: Readonly<Record<string, (log: RequestLog) => void>> = {
-  ...reportsOf('list', { method: 'GET', route: '/v1/pets' }, 200),
-  ...reportsOf('get', { method: 'GET', route: '/v1/pets/:petId' }, 404),
-  ...reportsOf('key', { method: 'GET', route: undefined }, 401),
-  ...reportsOf('add', { method: 'POST', route: '/v1/pets' }, 201),
-  ...reportsOf('ready', { method: 'GET', route: '/readyz' }, 200),
-  ...reportsOf('live', { method: 'GET', route: '/livez' }, 200),
-  ...reportsOf('lost', { method: 'GET', route: undefined }, 404),
-  added: (log) => log.petCreated({ requestId: 'r', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: false }),
-  replayed: (log) => log.petCreated({ requestId: 'r', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: true }),
+const NO_PRIMARY = new StorageUnavailable('no primary');
+const BEGIN = { level: WARN, msg: 'requests fail because of the storage', requestId: 'r' };
+const noPrimary = { ...BEGIN, err: { type: 'StorageUnavailable', message: 'no primary' } };
+const diskFull = { ...BEGIN, err: { type: 'StorageUnavailable', message: 'the disk is full' } };
+const end = (seconds: number, failedRequests: number) => {
+  return { level: WARN, msg: 'requests succeed again', seconds, failedRequests };
 };
 
-function reportsOf(name: string, request: Pick<RequestRecord, 'method' | 'route'>, status: number) {
-  const fails = (log: RequestLog) => log.failed(new StorageUnavailable('no primary'), 'r', request);
-  return {
-    [`-${name}`]: fails,
-    [name]: (log: RequestLog) => log.answered({ ...REQUEST, ...request, status }),
-  };
+/** What a request does to the log. */
+const REPORTS: Readonly<Record<string, (log: RequestLog) => void>> = {
+  unreachable: (log) => log.failed(NO_PRIMARY, 'r'),
+  full: (log) => log.failed(new StorageUnavailable('the disk is full'), 'r'),
+  late: (log) => {
+    const sinceMs = performance.now() - 19_000;
+    log.failed(new StorageUnavailable('no primary', { sinceMs }), 'r');
+  },
+  list: answered({ route: '/v1/pets', status: 200 }),
+  get: answered({ route: '/v1/pets/:petId', status: 404 }),
+  add: answered({ route: '/v1/pets', status: 201 }),
+  ready: answered({ route: '/readyz', status: 200 }),
+  live: answered({ route: '/livez', status: 200 }),
+  unknownKey: answered({ route: undefined, status: 401 }),
+  unknownRoute: answered({ route: undefined, status: 404 }),
+};
+
+function answered(request: Partial<RequestRecord>) {
+  return (log: RequestLog) => log.answered({ ...REQUEST, ...request });
 }
 
-it.each([
-  ['nothing, when nothing fails', '0 list, 1 added', []],
-  ['one failure', '0 -list, 9000 -get, 9500 -add', ['-']],
-  ['the end', '0 -list, 500 -get, 10000 -add, 12000 list, 12500 added', ['-', '12.5 s, 3']],
-  ['that reads succeed', '0 -list, 2000 get', ['-', '2 s, 1']],
-  ['that a key can be read', '0 -key, 2000 list', ['-', '2 s, 1']],
-  ['two outages', '0 -list, 2000 list, 4000 -list, 4001 -get, 7000 list', ['-', '2 s, 1', '-', '3 s, 2']],
-  ['nothing of successes between failures', '0 -list, 900 -list, 1900 list, 1901 list', ['-', '1.901 s, 2']],
+it.each<[what: string, reports: string, lines: readonly object[]]>([
+  ['nothing without a failure', '0 list, 20000 add', []],
+  ['the begin, while requests succeed in between', '0 full, 9999 list, 10000 full, 19999 ready', [diskFull]],
   [
-    'nothing of reads while the disk is full',
-    '0 -add, 2000 list, 3000 replayed, 9000 added',
-    ['-', '9 s, 1'],
+    'the end after 10 s without a failure',
+    '0 full, 500 full, 10500 list, 10501 add',
+    [diskFull, end(0.5, 2)],
   ],
-  ['nothing of requests without an index', '0 -ready, 2000 added, 3000 list, 6000 ready', ['-', '6 s, 1']],
-  ['nothing of what needs no storage', '0 -list, 2000 live, 3000 key, 4000 lost, 5000 add', ['-']],
+  ['the end by a create', '0 full, 10000 add', [diskFull, end(0, 1)]],
+  ['the end by a missing pet', '0 full, 10000 get', [diskFull, end(0, 1)]],
+  ['the end by a probe', '0 full, 10000 ready', [diskFull, end(0, 1)]],
   [
-    'that reads succeed, a minute after the last write',
-    '0 -add, 60000 list, 60001 list',
-    ['-', '60.001 s, 1'],
+    'nothing of what needs no storage',
+    '0 full, 20000 live, 20000 unknownKey, 20000 unknownRoute',
+    [diskFull],
   ],
-])('tells %s of an outage of the storage', (_, reports, lines) => {
+  ['another reason', '0 full, 10000 unreachable, 20000 unreachable', [diskFull, noPrimary]],
+  ['another reason after 10 s at the earliest', '0 full, 9999 unreachable, 10001 full', [diskFull]],
+  ['two outages', '0 full, 10000 list, 11000 full', [diskFull, end(0, 1), diskFull]],
+  ['the time from when the storage was lost', '0 late, 10000 list', [noPrimary, end(19, 1)]],
+])('of an outage of the storage the log has %s', (_, reports, lines) => {
+  const { advance } = fakeClock();
+  let nowMs = 0;
   const told = logged((log) => {
-    // Of a whole number, the differences are exact.
-    const startMs = Math.ceil(performance.now());
     for (const [ms, name] of reports.split(', ').map((report) => report.split(' '))) {
-      vi.spyOn(performance, 'now').mockReturnValue(startMs + Number(ms));
+      advance(Number(ms) - nowMs);
+      nowMs = Number(ms);
       REPORTS[name!]!(log);
     }
-    vi.restoreAllMocks();
-  }, 'warn') as Record<string, unknown>[];
-  const inBrief = told.flatMap(({ msg, seconds, failedRequests }) => {
-    if (msg === 'requests fail because of the storage') return ['-'];
-    return msg === 'requests succeed again' ? [`${String(seconds)} s, ${String(failedRequests)}`] : [];
-  });
-  expect(inBrief).toStrictEqual(lines);
+  }, 'warn');
+  expect(told).toMatchObject(lines);
 });
 
 const WHO = { requestId: 'r', keyId: '0123456789abcdef', keyLabel: 'ci' };
@@ -156,9 +137,9 @@ it('the log line of a request that was not counted is a warning that counts such
   const report = (log: RequestLog) => {
     const clock = fakeClock();
     for (const requestId of ['a', 'b']) log.notLimited(away, requestId);
-    log.failed(away, 'c', { method: 'GET' });
+    log.failed(away, 'c');
     log.notLimited(away, 'd');
-    clock.advance(1_001);
+    clock.advance(10_000);
     log.answered({ ...REQUEST, status: 200 });
     log.notLimited(away, 'e');
   };

@@ -54,12 +54,8 @@ export type ConnectionTrouble =
 export interface RequestLog {
   /** @param request absent if the server answered before the application saw the request */
   answered(record: RequestRecord, request?: IncomingMessage): void;
-  /**
-   * A failure that is not the client's fault: a bug, or unavailable storage.
-   *
-   * @param request absent if the failure belongs to none
-   */
-  failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
+  /** A failure that is not the client's fault: a bug, or unavailable storage. */
+  failed(error: unknown, requestId: string | undefined): void;
   /** The only audit line about pets. */
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
   /** The same trouble can be reported thousands of times at once. */

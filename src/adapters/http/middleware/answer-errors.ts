@@ -26,7 +26,7 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
       const answer = errorAnswer(error);
       // The server has already answered a request whose body is broken or late. That is why reading the body fails.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
-        log.failed(error, ctx.state.requestId, { method: ctx.method, route: ctx.routerPath });
+        log.failed(error, ctx.state.requestId);
       }
       ctx.state.client = clientAddress(ctx.req, trustProxy);
       await dropBody(ctx);
