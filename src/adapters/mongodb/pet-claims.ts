@@ -1,16 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Db, MongoServerError, type UUID } from 'mongodb';
+import assert, { AssertionError } from 'node:assert/strict';
+import { type Db, MongoServerError } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
-import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
-import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
+import { MAX_PET_ID } from '../../domain/pet.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { type Deadline, withDeadline } from './connection/deadline.ts';
+import { withDeadline } from './connection/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
 import { CODES } from './connection/server-error-codes.ts';
-import { isWrittenBy, toPetDocument } from './pet-document.ts';
+import { type Claim, isStored, type NewClaim, withoutEqualKeys } from './pet-claim.ts';
+import { toPetDocument } from './pet-document.ts';
 import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
@@ -19,24 +19,6 @@ import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
  * takes as long at most. The driver has been seen to wait forever for a reply whose connection was reset.
  */
 const REPLY_TIMEOUT_MS = 5_000;
-
-/** How long a service gives way at most. */
-const MAX_PAUSE_MS = 500;
-
-/** A pet that waits for its id. */
-type NewClaim = {
-  readonly pet: NewPet;
-  readonly idempotency: Idempotency | undefined;
-  /** Marks the document. */
-  readonly token: UUID;
-  readonly deadline: Deadline;
-};
-
-type Claim = NewClaim &
-  PromiseWithResolvers<PetDocument> & {
-    /** What was sent last. It may be stored. */
-    document?: PetDocument;
-  };
 
 /**
  * Stores new pets. The insert itself claims their ids: a service inserts everything that waits, in order, under the ids
@@ -60,10 +42,6 @@ export class PetClaims {
   /** The greatest id that is known in this term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
-  /** How long inserts have lost to other services since this one has stored a pet. */
-  #losingMs = 0;
-  /** The moving average of that time. 0 while no other service stores pets. */
-  #lostMs = 0;
 
   constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
     this.#db = db;
@@ -82,7 +60,7 @@ export class PetClaims {
     return claim.promise;
   }
 
-  /** Never rejects: a failure rejects the claims. */
+  /** A failure rejects the claims. @throws {AssertionError} */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
     // Claims that lost an id come after newer ones.
@@ -90,8 +68,10 @@ export class PetClaims {
     try {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
     } catch (error) {
-      this.#term = undefined;
       for (const { reject } of batch) reject(error);
+      // No caller handles this rejection, so it ends the process as a bug.
+      if (error instanceof AssertionError) throw error;
+      this.#term = undefined;
     }
   }
 
@@ -101,12 +81,10 @@ export class PetClaims {
       const wasSent = batch[0]?.document !== undefined;
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
-      const sentAtMs = performance.now();
-      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents));
+      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents, wasSent));
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
-      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
-      else if (this.#losingMs + this.#lostMs > 0) await this.#giveWay(sentAtMs);
+      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
     }
   }
 
@@ -117,7 +95,9 @@ export class PetClaims {
    * @throws {StorageUnavailable}
    */
   async #number(batch: Claim[]): Promise<readonly PetDocument[]> {
-    const sent = batch[0]?.document && toBigInt(batch[0].document._id);
+    const sentBefore = batch.flatMap(({ document }) => document ?? []);
+    assert([0, batch.length].includes(sentBefore.length), 'claims are sent again together');
+    const sent = sentBefore[0] && toBigInt(sentBefore[0]._id);
     while (this.#term === undefined || this.#term !== this.#reads.term) {
       this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
       const { term } = this.#reads;
@@ -126,7 +106,7 @@ export class PetClaims {
       // The ids before it have been rolled back.
       else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sent - 1n));
     }
-    if (sent !== undefined) return batch.map(({ document }) => document!);
+    if (sent !== undefined) return sentBefore;
     const left = MAX_PET_ID - this.#last;
     if (left < batch.length) {
       for (const { reject } of batch.splice(Number(left))) reject(new PetIdsExhausted());
@@ -139,9 +119,10 @@ export class PetClaims {
   }
 
   /** Stores nothing below the greatest id, which readers may have passed: a fence takes the id of the first one. */
-  async #insert(documents: readonly PetDocument[]): Promise<Failure | undefined> {
+  async #insert(documents: readonly PetDocument[], wasSent: boolean): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#last) return insertInOrder(this.#db, documents);
+    assert(wasSent, 'the id of a new claim is above the greatest one that is known in the term');
     await putFence(this.#db, id, id);
     return { index: 0, code: CODES.DuplicateKey, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
   }
@@ -158,7 +139,7 @@ export class PetClaims {
    * @param batch begins with the claim that was rejected; those behind it were not tried
    * @param wasSent whether an earlier attempt may have stored some of them
    */
-  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean, sentAtMs: number): Promise<void> {
+  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);
     if (field !== '_id' && field !== 'idem.k') {
@@ -174,15 +155,17 @@ export class PetClaims {
       Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
     );
     const byId = new Map(found.map((document) => [String(document._id), document]));
-    const isOurs = ({ token, document }: Claim) => isWrittenBy(token, byId.get(String(document!._id)) ?? {});
-    const stored = batch.findIndex((claim) => !isOurs(claim));
+    const stored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
     if (stored !== 0) {
       // An earlier attempt has stored them, and may be about to store the others.
       this.#onStored(batch.splice(0, stored === -1 ? batch.length : stored));
       return;
     }
+    // Another primary may have lost ids that no majority had.
+    if (this.#term === this.#reads.term) {
+      assert(last >= this.#last, `the greatest pet id fell from ${this.#last} to ${last}: pets were removed`);
+    }
     this.#last = last;
-    if (isIdTaken) this.#losingMs += performance.now() - sentAtMs;
     const byKey = new Map(found.map((document) => [document.idem?.k, document]));
     for (const claim of batch.splice(0)) {
       const existing = claim.idempotency && byKey.get(claim.idempotency.key);
@@ -205,28 +188,4 @@ export class PetClaims {
     delete claim.document;
     void this.#inserts.add(claim);
   }
-
-  /**
-   * Lets the other services store something. An insert that is sent at a random time waits for half of them on average.
-   * So twice that wait and a round trip are about what all of them need.
-   */
-  async #giveWay(sentAtMs: number): Promise<void> {
-    this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
-    this.#losingMs = 0;
-    await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#lostMs, MAX_PAUSE_MS));
-    const before = this.#last;
-    this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db, LATEST));
-    if (this.#last === before) this.#lostMs = 0;
-  }
-}
-
-/** Claims with the same idempotency key share the outcome of the first one. */
-function withoutEqualKeys(claims: readonly Claim[]): Claim[] {
-  const byKey = new Map<unknown, Claim>();
-  for (const claim of claims) {
-    const key = claim.idempotency?.key ?? claim;
-    const same = byKey.getOrInsert(key, claim);
-    if (same !== claim) same.promise.then(claim.resolve, claim.reject);
-  }
-  return [...byKey.values()];
 }

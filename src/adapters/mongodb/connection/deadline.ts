@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
-import type { PrimaryWatch } from './primary-watch.ts';
 
 /** The limit of a call for a request: twenty seconds, with what the request needs besides. */
 export const CALL_TIMEOUT_MS = 19_500;
@@ -9,7 +8,12 @@ export const CALL_TIMEOUT_MS = 19_500;
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-type Primary = Pick<PrimaryWatch, 'hasPrimary' | 'lostMs' | 'members'>;
+/** What a deadline needs of the `PrimaryWatch`. */
+type Primary = {
+  readonly hasPrimary: boolean;
+  readonly lostMs: number | undefined;
+  readonly members: string;
+};
 
 /** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
