@@ -50,7 +50,7 @@ describe.skipIf(none)(`certificates of MongoDB${none ? ' (left out: no mongod pr
     const { pets, probe } = await openService(url, { log });
 
     await restart();
-    const reason = `MongoDB has no primary; members: ${address}: self-signed certificate`;
+    const reason = `MongoDB has no primary; members: ${address}: DEPTH_ZERO_SELF_SIGNED_CERT`;
     await expect.poll(() => warnings.at(-1), { timeout: 20_000 }).toContain(reason);
     await expect(probe.check()).rejects.toThrow(reason);
     replace({ ...NEW, ca: '' });
@@ -78,6 +78,6 @@ describe.skipIf(none)(`certificates of MongoDB${none ? ' (left out: no mongod pr
     await restart();
     await expect.poll(statusOf, { timeout: 20_000 }).toBe(200);
     await stop(service);
-    expect(service.log.filter(({ msg }) => String(msg).includes('self-signed'))).toStrictEqual([]);
+    expect(service.log.filter(({ msg }) => String(msg).includes('SELF_SIGNED'))).toStrictEqual([]);
   });
 });

@@ -12,9 +12,9 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import type { ConnectionEvent, StorageLog, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { readCertificates } from './certificates.ts';
 import { createClient } from './create-client.ts';
+import { memberStates } from './member-states.ts';
 import { described } from './mongo-errors.ts';
 import { isServerError } from './server-error-codes.ts';
-import { discoverServers } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
 
@@ -53,20 +53,16 @@ export async function connect(
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
     const late = setTimeout(warn, LATE_MS);
     if (meter !== undefined) reportConnections(client, meter);
-    const discovery = discoverServers(client);
     try {
       await readCertificates(client);
-      await Promise.race([client.connect(), discovery.failed]);
+      await Promise.race([client.connect(), untilNoServerFits(client)]);
       const hello = await waitForPrimary(client);
-      if (isForgetful(hello)) log?.warn(`MongoDB at ${locationOf(client)} ${FORGETFUL}`);
+      if (mayLosePets(hello)) log?.warn(`MongoDB at ${locationOf(client)} ${MAY_LOSE_PETS}`);
       return client;
     } catch (error) {
       await client.close();
       const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
-      // The driver's message mentions one server at most.
-      const isUnsuitable = error instanceof MongoServerSelectionError;
-      const reason = isUnsuitable ? new MongoError(`no primary: ${discovery.describe()}`) : error;
-      if (isLate || !isInterruption(error)) throw toSetupError(client, reason);
+      if (isLate || !isInterruption(error)) throw toSetupError(client, error);
     } finally {
       clearTimeout(late);
     }
@@ -74,13 +70,32 @@ export async function connect(
   }
 }
 
-const FORGETFUL =
+const MAY_LOSE_PETS =
   'is a standalone server of version 8.0 or later, which can lose acknowledged pets when it is killed; ' +
   'use a replica set of three members: https://jira.mongodb.org/browse/SERVER-139311';
 
 /** Wire version 25 is MongoDB 8.0. */
-function isForgetful({ setName, maxWireVersion }: Document): boolean {
+function mayLosePets({ setName, maxWireVersion }: Document): boolean {
   return setName === undefined && maxWireVersion >= 25;
+}
+
+const ADVICE = 'check the hosts, replicaSet and tls in the URL';
+
+/**
+ * Never resolves. Rejects when no server is left that belongs to the replica set of the URL. The driver forgets the
+ * others, except over a direct connection, and would wait for a server.
+ */
+async function untilNoServerFits(client: MongoClient): Promise<never> {
+  const { directConnection, replicaSet } = client.options;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const giveUp = () => reject(new MongoError(`no server fits; ${ADVICE}`));
+  client.on('topologyDescriptionChanged', ({ previousDescription: before, newDescription: now }) => {
+    if (before.servers.size > 0 && now.servers.size === 0) giveUp();
+  });
+  client.on('serverHeartbeatSucceeded', ({ reply }) => {
+    if (directConnection && replicaSet !== undefined && reply['setName'] !== replicaSet) giveUp();
+  });
+  return promise;
 }
 
 /** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
@@ -127,8 +142,14 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
   return new StorageSetupError(
-    `MongoDB at ${locationOf(client)}: ${loginProblem(client, error) ?? described(error)}`,
+    `MongoDB at ${locationOf(client)}: ${selectionProblem(error) ?? loginProblem(client, error) ?? described(error)}`,
   );
+}
+
+/** The driver's own message mentions one server at most. */
+function selectionProblem(error: Error): string | undefined {
+  const members = error instanceof MongoServerSelectionError && error.reason;
+  return members ? `no primary; members: ${memberStates(members)}; ${ADVICE}` : undefined;
 }
 
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
 import { Deadline } from './deadline.ts';
-import { described } from './mongo-errors.ts';
+import { memberStates } from './member-states.ts';
 
 /**
  * How long a call waits for an election. With MongoDB's default `electionTimeoutMillis` of 10 s, a new primary takes
@@ -84,11 +84,7 @@ export class PrimaryWatch {
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;
     else this.lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
     if (this.hasPrimary) this.#wake();
-    const states = members.map(
-      ({ address, type, error }) => `${address}: ${error ? described(error) : type}`,
-    );
-    // The time that an attempt took would make every reason a new one.
-    this.members = states.join(', ').replaceAll(/ after \d+ms/g, '');
+    this.members = memberStates(now);
     if (primary === undefined) this.#tellAbsence(known !== undefined);
     else if (primary.address !== known?.address)
       this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
