@@ -23,6 +23,11 @@ const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
 
 const REX = petWithId(1n, rex);
 
+it('a pet of the suites has a value in each field, so that a change of it is seen', () => {
+  expect(Object.keys(rex)).toStrictEqual(others.map(([field]) => field));
+  expect(Object.values(rex)).not.toContain(undefined);
+});
+
 describe.each(others.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
   'the $field of a pet',
   ({ pet }) => {

@@ -5,8 +5,8 @@ import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet } from '../support/pets.ts';
-import type { OpenTroubled, TestedStorage, Troubled } from './storages.ts';
 import { storageHost } from '../support/storage-host.ts';
+import { type OpenTroubled, type TestedStorage, type Troubled, unlessExcused } from './storages.ts';
 
 /** All calls of a service, at once. Writes come first. */
 export async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
@@ -29,11 +29,8 @@ export async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
 export function storageKindContract(storage: TestedStorage): void {
   const { kind, troubles, isMetered } = storage;
 
-  /** What follows the title of a test: why the storage cannot do it, if that is so. */
-  const possible = (reason: unknown) => (typeof reason === 'string' ? ` (skipped: ${reason})` : '');
-
   for (const [trouble, open] of Object.entries(troubles)) {
-    const when = `when it ${trouble}${possible(open)}`;
+    const when = `when it ${trouble}${unlessExcused(open)}`;
     it.skipIf(typeof open === 'string')(
       `refuses calls in bounded time, and works again, ${when}`,
       async () => {
@@ -75,22 +72,25 @@ export function storageKindContract(storage: TestedStorage): void {
     await close();
   });
 
-  it.skipIf(isMetered !== true)(`tells its meter of every insert once${possible(isMetered)}`, async () => {
-    const commits: number[] = [];
-    const meter = {
-      insertsCommitted: (inserts: number) => void commits.push(inserts),
-      connection() {},
-      log() {},
-    };
-    const { pets } = await openService((await storage.create()).url, { meter });
+  it.skipIf(isMetered !== true)(
+    `tells its meter of every insert once${unlessExcused(isMetered)}`,
+    async () => {
+      const commits: number[] = [];
+      const meter = {
+        insertsCommitted: (inserts: number) => void commits.push(inserts),
+        connection() {},
+        log() {},
+      };
+      const { pets } = await openService((await storage.create()).url, { meter });
 
-    await pets.insert(aPet());
-    await Promise.all(numbers(30).map(() => pets.insert(aPet())));
+      await pets.insert(aPet());
+      await Promise.all(numbers(30).map(() => pets.insert(aPet())));
 
-    expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
-  });
+      expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
+    },
+  );
 
-  const alone = possible(kind.shared || 'only one service can open it');
+  const alone = unlessExcused(kind.shared || 'only one service can open it');
   it.skipIf(!kind.shared)(`has a limiter that counts for all services which share it${alone}`, async () => {
     const { url } = await storage.create();
     const services = [await openService(url), await openService(url)];

@@ -10,6 +10,8 @@ import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts
 import { mongodbStorage } from '../../src/adapters/mongodb/storage.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/adapters/sqlite/errors.ts';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
+import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';
 import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
 import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
@@ -17,10 +19,18 @@ import type { PetRepository } from '../../src/application/ports/pet-repository.t
 import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 import type { StorageKind } from '../../src/application/ports/storage-kind.ts';
 import { fakeClock } from '../support/fake-clock.ts';
-import { databasePool, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
+import {
+  databasePool,
+  freshDatabase,
+  openClient,
+  openService as openMongoService,
+  throughProxy,
+} from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import {
   closedAfterTest,
+  commitsTo,
+  newDatabase,
   newFile,
   openKeys,
   openService as openSqliteService,
@@ -48,6 +58,16 @@ export type TestedStorage = {
   readonly troubles: Readonly<Record<'answers nothing' | 'is gone', OpenTroubled | string>>;
   /** Whether its service tells a meter of inserts, or why not. */
   readonly isMetered: true | string;
+  /** Opens an empty store, one insert of which can be held open while others go on; or why that cannot happen. */
+  readonly holdInsert: (() => Promise<HeldStore>) | string;
+};
+
+export type HeldStore = {
+  readonly slow: PetRepository;
+  /** Of another service, if several can have the store open. */
+  readonly other: PetRepository;
+  /** Resolves when the next insert of `slow` is under way and goes no further. The returned function lets it go on. */
+  hold(): Promise<() => void>;
 };
 
 export type OpenTroubled = (log: StorageHost) => Promise<Troubled>;
@@ -79,6 +99,7 @@ export function testedStorages(): readonly TestedStorage[] {
       },
       troubles: { 'answers nothing': IN_PROCESS, 'is gone': IN_PROCESS },
       isMetered: 'nothing is committed',
+      holdInsert: 'it inserts a pet in one step',
     },
     {
       kind: sqliteStorage,
@@ -95,6 +116,7 @@ export function testedStorages(): readonly TestedStorage[] {
       },
       troubles: { 'answers nothing': openLocked, 'is gone': openMoved },
       isMetered: true,
+      holdInsert: openWithHeldFlush,
     },
     {
       kind: mongodbStorage('petstore'),
@@ -112,6 +134,7 @@ export function testedStorages(): readonly TestedStorage[] {
       },
       troubles: { 'answers nothing': openStalled, 'is gone': openCut },
       isMetered: true,
+      holdInsert: openWithHeldCommand,
     },
   ];
 }
@@ -162,6 +185,36 @@ async function openThroughProxy(log: StorageHost) {
   return { service: { pets, keys: new MongoApiKeyRepository(db, reads, timeoutMs) }, proxy };
 }
 
+/** The insert is committed, and waits for the disk. */
+async function openWithHeldFlush(): Promise<HeldStore> {
+  const { db } = await newDatabase();
+  const disk = { flush: async () => {}, checkpointIfDue: async () => {} };
+  const pets = new SqlitePetRepository(db, commitsTo(db, { disk }), new ReadCache(db));
+  return {
+    slow: pets,
+    other: pets,
+    hold() {
+      const { flush } = disk;
+      const held = Promise.withResolvers<() => void>();
+      const released = Promise.withResolvers<void>();
+      disk.flush = () => {
+        disk.flush = flush;
+        held.resolve(released.resolve);
+        return released.promise;
+      };
+      return held.promise;
+    },
+  };
+}
+
+/** The insert has its id, and is on its way to the server. */
+async function openWithHeldCommand(): Promise<HeldStore> {
+  const { url } = await freshDatabase(mongo!);
+  const { url: proxied, proxy } = await throughProxy(url);
+  const [{ pets: slow }, { pets: other }] = [await openMongoService(proxied), await openMongoService(url)];
+  return { slow, other, hold: () => proxy.hold('insert') };
+}
+
 /** A new store that a service has open, until the end of the test. */
 export async function opened(storage: TestedStorage) {
   const store = await storage.create();
@@ -174,6 +227,9 @@ export async function opened(storage: TestedStorage) {
     openKeys: async () => (await closedAfterTest(store.openKeys())).keys,
   };
 }
+
+/** What follows the title of a test that a storage may be excused from. The reporter of skipped tests prints it. */
+export const unlessExcused = (excuse: unknown) => (typeof excuse === 'string' ? ` (skipped: ${excuse})` : '');
 
 /** Runs the contracts of a port over every storage. */
 export function overStorages(

@@ -7,13 +7,13 @@ it('the report of skipped tests has a line for each reason', () => {
     ...['starts', 'stops'].map((test) =>
       reasonFor(`the image (left out: no engine; start one) > ${test}`, undefined),
     ),
-    reasonFor('a contract: memory > a second one (skipped: there is one) > works', undefined),
+    reasonFor('a contract: memory > a second one works (skipped: there is one)', undefined),
     reasonFor('a test with another name', undefined),
   ];
   expect(countsOf(reasons)).toBe(
     '     2  no engine; start one\n' +
       '     1  there is no promtool\n' +
-      '     1  what an adapter cannot do by its nature\n' +
+      '     1  memory cannot: there is one\n' +
       '     1  not asked for\n',
   );
 });

@@ -13,11 +13,11 @@ export default class SkippedReporter implements Reporter {
   }
 }
 
-/** @param note what the test gave to `context.skip`; a suite has its reason in its title */
+/** @param note what the test gave to `context.skip`; a suite has its reason in its title, and a storage its excuse */
 export function reasonFor(title: string, note: string | undefined): string {
   const inTitle = /\(left out: ([^)]+)\)/.exec(title)?.[1];
-  const isImpossible = title.includes('(skipped: ');
-  return note ?? inTitle ?? (isImpossible ? 'what an adapter cannot do by its nature' : 'not asked for');
+  const [, storage, excuse] = /^[^:]+: (.+?) > .*\(skipped: ([^)]+)\)/.exec(title) ?? [];
+  return note ?? inTitle ?? (excuse === undefined ? 'not asked for' : `${storage} cannot: ${excuse}`);
 }
 
 /** A line for each reason, the most frequent one first. */
