@@ -95,7 +95,7 @@ async function visit(
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('request', (request) => urls.push(request.url()));
   page.on('requestfinished', (request) => {
-    const size = request.sizes().then((it) => it.responseHeadersSize + it.responseBodySize);
+    const size = request.sizes().then((sent) => sent.responseHeadersSize + sent.responseBodySize);
     sizes.push(size);
   });
   await page.goto(base + path);
@@ -191,10 +191,10 @@ const LAYOUT_PROBLEMS = `(() => {
     range.selectNodeContents(texts.currentNode);
     lines.set(texts.currentNode, [...range.getClientRects()]);
   }
-  const shown = (selector) => [...document.querySelectorAll(selector)].filter((it) => it.checkVisibility());
+  const shown = (selector) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
   for (const button of shown('button')) {
     const { left, right, top, bottom } = button.getBoundingClientRect();
-    const isUnder = (it) => it.left < right && it.right > left && it.top < bottom && it.bottom > top;
+    const isUnder = (box) => box.left < right && box.right > left && box.top < bottom && box.bottom > top;
     for (const [text, boxes] of lines) {
       if (!button.contains(text) && boxes.some(isUnder)) problems.push('covered: ' + text.data);
     }
@@ -215,7 +215,9 @@ const LAYOUT_PROBLEMS = `(() => {
 
 /** Opens everything that is folded in the operations that match. */
 async function unfold(page: Page, operations: string): Promise<void> {
-  await page.evaluate(`document.querySelectorAll('${operations} details').forEach((it) => (it.open = true))`);
+  await page.evaluate(
+    `document.querySelectorAll('${operations} details').forEach((each) => (each.open = true))`,
+  );
 }
 
 /** What to fill in, in each operation. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { API_KEY } from '../failure/service-process.ts';
 import { blocksOf, readDocument } from '../../test/support/document.ts';
 import { ROOT } from '../../test/support/process.ts';
+import { TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { type Called, type Generator, TRANSCRIPT } from './generators.ts';
-import { lossyProxy } from './lossy-proxy.ts';
 import { startService } from './service.ts';
 import { shell } from './shell.ts';
 import { CLONES, ENV, READER_ENV, WORK } from './tools.ts';
@@ -30,8 +30,10 @@ const REQUESTS = [
  */
 export async function play(name: string, generator: Generator): Promise<void> {
   await using service = await startService();
-  await using proxy = await lossyProxy(service.url);
-  const api = { PETSTORE_URL: `${proxy.url}/v1`, PETSTORE_KEY: API_KEY };
+  const port = Number(new URL(service.url).port);
+  await using proxy = await new TcpProxy({ host: '127.0.0.1', port }).listen();
+  proxy.loseAnswers(Buffer.from('POST '), 1);
+  const api = { PETSTORE_URL: `http://127.0.0.1:${proxy.port}/v1`, PETSTORE_KEY: API_KEY };
   const printed = await ('heading' in generator
     ? paste(name, generator.heading, api)
     : generate(name, generator, api));

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { figures } from './figures.ts';
-import type { Member } from './member.ts';
 import { type MongoStore, serviceOn } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
 import type { Footprint, ServiceProcess } from './service-process.ts';
@@ -26,37 +25,32 @@ type Watched = {
 type Probed = { readonly status: number; readonly ms: number };
 
 /** Takes MongoDB away from a service under load, and brings it back. */
-function away(
-  name: string,
-  leave: (store: MongoStore) => Promise<void>,
-  comeBack: (store: MongoStore) => Promise<void>,
-): Scenario<MongoStore> {
-  return {
-    name,
-    alone: true,
-    async play(stage, store) {
-      const service = await serviceOn(stage, store);
-      const load = await stage.load([service], { clients: CLIENTS, pauseMs: 1_000, patienceMs: 0 });
-      await stage.letRun(4);
-      const before = await service.footprint();
-      load.fault();
-      await leave(store);
-      const watched = await watch(service, stage.form === 'short' ? 21_000 : 35_000);
-      const returning = performance.now();
-      await comeBack(store);
-      await store.set.primary();
-      await stage.resumes(load, returning);
-      await stage.letRun(4);
-      const after = await service.footprint();
-      await load.stop();
+const frozen: Scenario<MongoStore> = {
+  name: 'MongoDB away: all members frozen',
+  alone: true,
+  async play(stage, store) {
+    const { members } = store.set;
+    const service = await serviceOn(stage, store);
+    const load = await stage.load([service], { clients: CLIENTS, pauseMs: 1_000, patienceMs: 0 });
+    await stage.letRun(4);
+    const before = await service.footprint();
+    load.fault();
+    for (const member of members) member.freeze();
+    const watched = await watch(service, stage.form === 'short' ? 21_000 : 35_000);
+    const returning = performance.now();
+    for (const member of members) member.thaw();
+    await store.set.primary();
+    await stage.resumes(load, returning);
+    await stage.letRun(4);
+    const after = await service.footprint();
+    await load.stop();
 
-      const { unavailable, slowestAnswerMs } = figures(load.history);
-      stage.expect('requests were answered 503 meanwhile', unavailable > CLIENTS / 2);
-      stage.bar('longest request', slowestAnswerMs, REQUEST_MS);
-      publish(stage, before, watched, after);
-    },
-  };
-}
+    const { unavailable, slowestAnswerMs } = figures(load.history);
+    stage.expect('requests were answered 503 meanwhile', unavailable > CLIENTS / 2);
+    stage.bar('longest request', slowestAnswerMs, REQUEST_MS);
+    publish(stage, before, watched, after);
+  },
+};
 
 /** Probes repeatedly, as an orchestrator does. */
 async function watch(service: ServiceProcess, forMs: number): Promise<Watched> {
@@ -100,24 +94,4 @@ function publish(stage: Stage, before: Footprint, watched: Watched, after: Footp
   stage.notes.push(`resident MiB: ${list('rssMiB')}`, `sockets: ${list('sockets')}`);
 }
 
-const each =
-  (act: (member: Member) => unknown) =>
-  async ({ set }: MongoStore) => {
-    await Promise.all(set.members.map(act));
-  };
-
-export const AWAY_SCENARIOS: readonly Scenario<MongoStore>[] = [
-  {
-    ...away(
-      'MongoDB away: all members killed',
-      each((member) => member.kill()),
-      each((member) => member.start()),
-    ),
-    onlyInFull: true,
-  },
-  away(
-    'MongoDB away: all members frozen',
-    each((member) => member.freeze()),
-    each((member) => member.thaw()),
-  ),
-];
+export const AWAY_SCENARIOS: readonly Scenario<MongoStore>[] = [frozen];

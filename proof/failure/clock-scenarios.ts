@@ -1,4 +1,4 @@
-import { type MongoScenario, type MongoStore, servicesOn } from './mongodb-store.ts';
+import type { MongoStore } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
 import type { Env, ServiceProcess } from './service-process.ts';
 import type { SqliteStore } from './sqlite-store.ts';
@@ -53,40 +53,5 @@ export const MONGODB_CLOCK_SCENARIO: Scenario<MongoStore> = {
   async play(stage, { set, database }) {
     const env = { DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', ...JUMPING_CLOCK };
     await jump(stage, [await stage.service(env), await stage.service(env)]);
-  },
-};
-
-const HOUR_S = 3600;
-
-/** Longer than MongoDB keeps an idle session or a cursor, and shorter than the life of an Idempotency-Key. */
-const SERVER_CLOCKS_S = [HOUR_S, -HOUR_S, 3 * HOUR_S, -3 * HOUR_S, 0] as const;
-
-export const MONGODB_SERVER_CLOCK_SCENARIO: MongoScenario = {
-  name: 'MongoDB: the clocks of its members jump',
-  onlyInFull: true,
-  replicaSet: { movableClocks: true },
-  async play(stage, store) {
-    const { members } = store.set;
-    if (!members.every(({ hasMovableClock }) => hasMovableClock)) {
-      stage.leftOut = 'no clock of a mongod can be moved here (that needs libfaketime)';
-      return;
-    }
-    const services = await servicesOn(stage, store);
-    const load = await stage.load(services);
-    stage.turnOverKeys(load, services[0]);
-    await stage.letRun(1);
-    load.fault();
-    let jumps = 0;
-    for (const offSeconds of SERVER_CLOCKS_S) {
-      // The primary first: the cluster time follows the clock that is ahead.
-      for (const member of [await store.set.primary(), ...(await store.set.secondaries())]) {
-        await member.setClock(offSeconds);
-        jumps++;
-        await stage.letRun(2);
-      }
-    }
-    await stage.resumes(load, performance.now());
-    await stage.letRun(2);
-    stage.notes.push(`${jumps} jumps of the clocks of three members, by up to six hours`);
   },
 };

@@ -1,5 +1,4 @@
 import { createWriteStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 
 /**
@@ -93,18 +92,12 @@ export type History = {
   readonly calls: Call[];
 };
 
-/** Writes a history as lines of JSON, for {@link readHistory} and for people. */
+/** Writes a history as lines of JSON, for people. */
 export async function writeHistory(path: string, { calls, ...rest }: History): Promise<void> {
   const file = createWriteStream(path);
   for (const entry of [rest, ...calls]) file.write(`${JSON.stringify(entry)}\n`);
   file.end();
   await finished(file);
-}
-
-export async function readHistory(path: string): Promise<History> {
-  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
-  const [rest, ...calls] = lines.map((line) => JSON.parse(line));
-  return { ...rest, calls };
 }
 
 /** A pet that a client wanted to add, with all attempts. */

@@ -5,10 +5,7 @@ import type { Stage } from './stage.ts';
 export async function killService(
   stage: Stage,
   services: readonly [ServiceProcess, ...ServiceProcess[]],
-  { times, everySeconds }: { readonly times: number; readonly everySeconds: number } = {
-    times: 3,
-    everySeconds: 2,
-  },
+  { times, everySeconds }: { readonly times: number; readonly everySeconds: number },
 ): Promise<void> {
   const load = await stage.load(services);
   if (stage.form === 'full') stage.turnOverKeys(load, services[0]);

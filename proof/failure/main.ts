@@ -4,11 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../../test/support/process.ts';
-import { checkHistory } from './check-history.ts';
-import { readHistory } from './history.ts';
 import { load, machine } from './machine.ts';
 import { page } from './page.ts';
-import { SeededRandom } from '../../test/support/seeded-random.ts';
 import { line, tables, totals } from './results.ts';
 import type { How, Result } from './scenario.ts';
 import { Lane, type Play, PLAYS } from './scenarios.ts';
@@ -20,14 +17,11 @@ const USAGE = `The failure suite: breaks real processes under load, and checks t
   npm run test:failure -- --short         one repetition with shorter loads, in about five minutes
   npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
-                          --minutes 60    repeats the scenarios in random order until the clients have sent requests
-                                          for 60 minutes, summed over all histories
                           --lanes 2       plays this many scenarios at once, and then those that must be alone
                           --part beside   without the scenarios that must be alone: other work can go on meanwhile
                           --part alone    these only: they measure times of the order of a second
                           --seed 7        decides what the clients send, and the order of the scenarios
                           --report FILE   writes the counts as JSON, in the format of vitest's report
-  npm run test:failure -- --check FILE    checks a history that an earlier run has kept
 `;
 
 const { values } = parseArgs({
@@ -36,12 +30,10 @@ const { values } = parseArgs({
     short: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     repetitions: { type: 'string' },
-    minutes: { type: 'string' },
     lanes: { type: 'string', default: '1' },
     part: { type: 'string', default: 'both' },
     seed: { type: 'string' },
     report: { type: 'string' },
-    check: { type: 'string' },
   },
 });
 
@@ -56,7 +48,6 @@ type Part = 'both' | 'beside' | 'alone';
 
 const form: Form = values.short ? 'short' : 'full';
 const part = partNamed(values.part);
-const minutes = values.minutes === undefined ? undefined : positive(values.minutes);
 const repetitions = positive(values.repetitions ?? (values.short ? '1' : '3'));
 const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
@@ -72,33 +63,10 @@ function positive(text: string): number {
   return number;
 }
 
-/** What the histories so far say. */
+/** What the histories say. */
 function summary(): string {
   const sum = totals(results);
   return `${sum.minutes.toFixed(1)} minutes of history with ${sum.requests} requests: ${sum.violations} violations`;
-}
-
-/** The scenarios of each repetition. Its load has a seed of its own. */
-function* repetitionsToPlay(): Generator<{ readonly plays: readonly Play[]; readonly seed: number }> {
-  const wanted = PLAYS.filter(({ name, onlyInFull, alone = false }) => {
-    const isWanted = name.includes(values.only) && PARTS[part].includes(alone);
-    return isWanted && !(form === 'short' && onlyInFull);
-  });
-  let before = -1;
-  for (let turn = 0; minutes === undefined ? turn < repetitions : totals(results).minutes > before; turn++) {
-    // Without a single history in a repetition, there will be none in the next one.
-    before = totals(results).minutes;
-    console.log(
-      `\nrepetition ${turn + 1}${minutes === undefined ? ` of ${repetitions}` : ''}, seed ${seed + turn}`,
-    );
-    const plays = minutes === undefined ? wanted : new SeededRandom(seed + turn).shuffled(wanted);
-    yield { plays, seed: seed + turn };
-  }
-}
-
-/** Whether there is enough history. */
-function isEnough(): boolean {
-  return minutes !== undefined && totals(results).minutes >= minutes;
 }
 
 async function playOne(lane: Lane, play: Play, how: How): Promise<void> {
@@ -109,24 +77,25 @@ async function playOne(lane: Lane, play: Play, how: How): Promise<void> {
   if (result.broken.length > 0) {
     console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${how.seed}`);
   }
-  if (minutes !== undefined) console.log(`            ${summary()}`);
 }
 
 async function playAll(histories: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const lanes = Array.from({ length: positive(values.lanes) }, () => stack.use(new Lane()));
-  for (const { plays, seed: ofLoad } of repetitionsToPlay()) {
+  const wanted = PLAYS.filter(({ name, onlyInFull }) => {
+    return name.includes(values.only) && !(form === 'short' && onlyInFull);
+  });
+  for (let turn = 0; turn < repetitions; turn++) {
+    // Its load has a seed of its own.
+    const how = { form, histories, seed: seed + turn };
+    console.log(`\nrepetition ${turn + 1} of ${repetitions}, seed ${how.seed}`);
     for (const mustBeAlone of PARTS[part]) {
-      const queue = plays.filter(({ alone = false }) => alone === mustBeAlone).values();
+      const queue = wanted.filter(({ alone = false }) => alone === mustBeAlone).values();
       const playing = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
-        for (const play of queue) {
-          if (isEnough()) return;
-          await playOne(lane, play, { form, histories, seed: ofLoad });
-        }
+        for (const play of queue) await playOne(lane, play, how);
       });
       await Promise.all(playing);
     }
-    if (isEnough()) return;
   }
 }
 
@@ -169,13 +138,5 @@ async function main(): Promise<void> {
   }
 }
 
-async function check(path: string): Promise<void> {
-  const { violations } = checkHistory(await readHistory(path));
-  for (const { rule, what } of violations) console.log(`${rule}: ${what}`);
-  console.log(`${violations.length} violations`);
-  if (violations.length > 0) process.exitCode = 1;
-}
-
 if (values.help) process.stdout.write(USAGE);
-else if (values.check !== undefined) await check(values.check);
 else await main();

@@ -1,6 +1,7 @@
 import { figures, requestsOf } from './figures.ts';
 import { haproxyBefore } from './haproxy-before.ts';
 import type { Load } from './load.ts';
+import type { Member } from './member.ts';
 import { type MongoScenario, type MongoStore, servicesOn } from './mongodb-store.ts';
 import type { ReplicaSetOptions } from './replica-set.ts';
 import type { Stage } from './stage.ts';
@@ -14,10 +15,17 @@ const SHIPPED: ReplicaSetOptions = {
   parameters: { oplogNetworkTimeoutBufferSeconds: 1 },
 };
 
-type Failover = {
-  readonly name: string;
-  readonly replicaSet: ReplicaSetOptions;
-  readonly harm: 'kill' | 'freeze';
+/** What happens to the primary, and what ends it. */
+type Harm = readonly [begin: (primary: Member) => unknown, end: (old: Member) => unknown];
+
+const KILL: Harm = [(primary) => primary.kill(), (old) => old.start()];
+const FREEZE: Harm = [(primary) => primary.freeze(), (old) => old.thaw()];
+const STEP_DOWN: Harm = [
+  (primary) => primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
+  () => undefined,
+];
+
+type Options = {
   /** Whether the clients reach the services through HAProxy. */
   readonly proxied?: true;
   /** Whether requests fail, because the replica set needs longer than a request waits. */
@@ -25,45 +33,41 @@ type Failover = {
 };
 
 /** Takes the primary away from two services until another one acknowledges writes again. */
-function failover({ name, replicaSet, harm, proxied, fails }: Failover): MongoScenario {
+function failover(name: string, replicaSet: ReplicaSetOptions, harm: Harm, options?: Options): MongoScenario {
   return {
     name: `MongoDB: ${name}`,
     replicaSet,
     alone: true,
     async play(stage, store) {
       const services = await servicesOn(stage, store);
-      const proxy = proxied && (await haproxyBefore(stage, services));
+      const proxy = options?.proxied && (await haproxyBefore(stage, services));
       if (stage.leftOut !== undefined) return;
-      const load = await stage.load(proxy === undefined ? services : [proxy]);
+      // Without a change of the service, all clients could stay with the one that recovers first.
+      const load = await stage.load(proxy === undefined ? services : [proxy], { wandering: 0.05 });
       await stage.letRun(6);
       await losePrimary(stage, store, load, harm);
       await stage.letRun(6);
       await stage.rest();
       const { failedRequests } = figures(load.history);
-      if (fails === undefined) stage.bar('failed requests', failedRequests, 0, '');
+      if (options?.fails === undefined) stage.bar('failed requests', failedRequests, 0, '');
     },
   };
 }
 
-async function losePrimary(
-  stage: Stage,
-  { set }: MongoStore,
-  load: Load,
-  harm: Failover['harm'],
-): Promise<void> {
+async function losePrimary(stage: Stage, { set }: MongoStore, load: Load, [begin, end]: Harm): Promise<void> {
   const old = await set.primary();
   load.fault();
   const begunMs = performance.now();
-  if (harm === 'kill') await old.kill();
-  else old.freeze();
+  await begin(old);
   const seconds = () => `${((performance.now() - begunMs) / 1_000).toFixed(1)} s`;
   await set.primary();
   const elected = seconds();
+  // A secondary that replicates from a frozen member waits for it. Until then, nothing has a majority.
   await set.commits();
   const committed = seconds();
+  await stage.resumes(load, begunMs + 1_000);
   // More than the requests in flight.
   await load.acknowledges(15);
-  load.healed();
   const met = requestsOf(load.history).filter(({ ended }) => ended > begunMs);
   const failed = met.filter(({ status = 0 }) => status === 0 || status >= 500).length;
   const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
@@ -74,51 +78,24 @@ async function losePrimary(
         .filter(({ type, status, ended }) => types.includes(type) && status! < 300 && ended > begunMs + 1_000)
         .map(({ ended }) => ended - begunMs),
     );
-  const longestMs = Math.max(...met.map(({ begun, ended }) => ended - begun));
+  const longestMs = Math.max(...met.map((request) => request.ended - request.begun));
   stage.notes.push(
-    `${harm}: a new primary after ${elected}, it could commit after ${committed}; the first read after ` +
+    `a new primary after ${elected}, it could commit after ${committed}; the first read after ` +
       `${inSeconds(first('get', 'page'))}, the first pet after ${inSeconds(first('create'))}; ` +
       `${failed} of ${met.length} requests failed, the longest took ${inSeconds(longestMs)}`,
   );
-  if (harm === 'kill') await old.start();
-  else old.thaw();
+  await end(old);
 }
 
 export const FAILOVER_SCENARIOS: readonly MongoScenario[] = [
-  {
-    ...failover({
-      name: "kill -9 of the primary, with MongoDB's settings",
-      replicaSet: DEFAULTS,
-      harm: 'kill',
-    }),
-    onlyInFull: true,
-  },
-  {
-    ...failover({
-      name: 'kill -9 of the primary, with the settings of deploy',
-      replicaSet: SHIPPED,
-      harm: 'kill',
-    }),
-    onlyInFull: true,
-  },
-  failover({
-    name: 'kill -9 of the primary behind HAProxy, with the settings of deploy',
-    replicaSet: SHIPPED,
-    harm: 'kill',
+  failover('step-down of the primary', SHIPPED, STEP_DOWN),
+  { ...failover("kill -9 of the primary, with MongoDB's settings", DEFAULTS, KILL), onlyInFull: true },
+  failover('kill -9 of the primary behind HAProxy, with the settings of deploy', SHIPPED, KILL, {
     proxied: true,
   }),
   {
-    ...failover({
-      name: "SIGSTOP of the primary, with MongoDB's settings",
-      replicaSet: DEFAULTS,
-      harm: 'freeze',
-      fails: true,
-    }),
+    ...failover("SIGSTOP of the primary, with MongoDB's settings", DEFAULTS, FREEZE, { fails: true }),
     onlyInFull: true,
   },
-  failover({
-    name: 'SIGSTOP of the primary, with the settings of deploy',
-    replicaSet: SHIPPED,
-    harm: 'freeze',
-  }),
+  failover('SIGSTOP of the primary, with the settings of deploy', SHIPPED, FREEZE),
 ];

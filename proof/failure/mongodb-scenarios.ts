@@ -1,117 +1,9 @@
-import { figures, longestGapMs, requestsOf } from './figures.ts';
+import { figures, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
-import type { Load } from './load.ts';
-import type { Member } from './member.ts';
 import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
-import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
-import { RESUME_MS, type Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 import { until } from './until.ts';
-
-const ELECTION_MS = 12_000;
-
-/**
- * Two services under one load. In the full form an operator creates and revokes API keys. The clients wander: otherwise
- * all of them could stay with the service that recovers first.
- */
-async function loadOn(stage: Stage, store: MongoStore): Promise<Load> {
-  const services = await servicesOn(stage, store);
-  const load = await stage.load(services, { wandering: 0.05 });
-  if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
-  return load;
-}
-
-/** Harms the primary under load. Resolves with it when another member is primary and the service works again. */
-async function losePrimary(
-  stage: Stage,
-  set: ReplicaSet,
-  load: Load,
-  harm: (primary: Member) => unknown,
-): Promise<Member> {
-  await stage.letRun(3);
-  const primary = await set.primary();
-  load.fault();
-  const begun = performance.now();
-  await harm(primary);
-  await set.primary();
-  const electionMs = performance.now() - begun;
-  // More than the requests in flight.
-  await load.acknowledges(50);
-  load.healed();
-  stage.bar('election', electionMs, ELECTION_MS);
-  stage.bar('longest gap when the primary is lost', longestGapMs(load.history), electionMs + RESUME_MS);
-  return primary;
-}
-
-const killPrimary: Scenario<MongoStore> = {
-  name: 'MongoDB: kill -9 of the primary',
-  alone: true,
-  async play(stage, store) {
-    const load = await loadOn(stage, store);
-    const old = await losePrimary(stage, store.set, load, (primary) => primary.kill());
-    await stage.letRun(2);
-    await old.start();
-    await stage.letRun(2);
-  },
-};
-
-const stepDown: Scenario<MongoStore> = {
-  name: 'MongoDB: step-down of the primary',
-  alone: true,
-  async play(stage, store) {
-    const load = await loadOn(stage, store);
-    await losePrimary(stage, store.set, load, (primary) =>
-      primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
-    );
-    await stage.letRun(3);
-  },
-};
-
-const FREEZE_MS = { short: 5_000, full: 10_000 } as const;
-
-/**
- * A secondary that replicates from the frozen member waits for it. Until then, the new primary has no majority to
- * acknowledge a write: the service cannot recover before the replica set does.
- */
-function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
-  return {
-    name,
-    alone: true,
-    async play(stage, { set, database }) {
-      await prepare(set);
-      const load = await loadOn(stage, { set, database });
-      await stage.letRun(3);
-      const primary = await set.primary();
-      load.fault();
-      const begun = performance.now();
-      primary.freeze();
-      const thawing = endOfFreeze(stage, load).then(() => primary.thaw());
-      await set.primary();
-      stage.bar('election', performance.now() - begun, ELECTION_MS);
-      await set.commits();
-      stage.notes.push(`the set could commit again after ${Math.round(performance.now() - begun)} ms`);
-      await stage.resumes(load, begun + 1_000);
-      await thawing;
-      await stage.letRun(3);
-    },
-  };
-}
-
-/** Restarts the members with a shorter wait for the member that they replicate from. */
-async function tuneReplication(set: ReplicaSet): Promise<void> {
-  for (const member of set.members) {
-    await member.kill();
-    await member.start({ oplogNetworkTimeoutBufferSeconds: 1 });
-  }
-  await set.whole();
-}
-
-async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
-  const { from } = load.history.fault ?? { from: 0 };
-  const ms = FREEZE_MS[stage.form];
-  await until('the end of the freeze', () => performance.now() - from > ms);
-  stage.notes.push(`frozen for ${ms / 1000} s`);
-}
 
 const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/, /^requests succeed again/];
 
@@ -133,46 +25,34 @@ async function expectOutageLines(stage: Stage): Promise<void> {
 const FIRST_REFUSAL_MS = 20_000;
 const LATER_REFUSAL_MS = 1_000;
 
-/** Kills a majority of the members, and starts them again under load, when requests were refused for some seconds. */
-async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
-  const load = await loadOn(stage, store);
-  await stage.letRun(3);
-  load.fault();
-  await Promise.all(victims.map((member) => member.kill()));
-  await load.meets503();
-  const refused = performance.now();
-  await stage.letRun(5);
-  const restarted = performance.now();
-  await Promise.all(victims.map((member) => member.start()));
-  await store.set.primary();
-  await stage.resumes(load, restarted);
-  await stage.letRun(5);
-  const later = requestsOf(load.history).filter(({ status, begun: at }) => status === 503 && at > refused);
-  const slowest = Math.max(...later.map(({ begun: at, ended }) => ended - at));
-  stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
-  stage.expect('later requests were refused, too', later.length > 0);
-  stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);
-  await expectOutageLines(stage);
-}
-
-const killTwo: Scenario<MongoStore> = {
-  name: 'MongoDB: kill -9 of two members of three, restarted later',
-  alone: true,
-  onlyInFull: true,
-  async play(stage, store) {
-    const [secondary] = await store.set.secondaries();
-    await loseMajority(
-      stage,
-      store,
-      [await store.set.primary(), secondary].filter((one) => one !== undefined),
-    );
-  },
-};
-
+/** The members start again under load, when requests were refused for some seconds. */
 const killAll: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of all members, restarted later',
   alone: true,
-  play: (stage, store) => loseMajority(stage, store, store.set.members),
+  async play(stage, store) {
+    const { set } = store;
+    const services = await servicesOn(stage, store);
+    // Otherwise all clients could stay with the service that recovers first.
+    const load = await stage.load(services, { wandering: 0.05 });
+    if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
+    await stage.letRun(3);
+    load.fault();
+    await Promise.all(set.members.map((member) => member.kill()));
+    await load.meets503();
+    const refused = performance.now();
+    await stage.letRun(5);
+    const restarted = performance.now();
+    await Promise.all(set.members.map((member) => member.start()));
+    await set.primary();
+    await stage.resumes(load, restarted);
+    await stage.letRun(5);
+    const later = requestsOf(load.history).filter(({ status, begun: at }) => status === 503 && at > refused);
+    const slowest = Math.max(...later.map(({ begun: at, ended }) => ended - at));
+    stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
+    stage.expect('later requests were refused, too', later.length > 0);
+    stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);
+    await expectOutageLines(stage);
+  },
 };
 
 const loseReplies: Scenario<MongoStore> = {
@@ -200,7 +80,8 @@ const loseReplies: Scenario<MongoStore> = {
 
 const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
-  play: async (stage, store) => killService(stage, await servicesOn(stage, store)),
+  play: async (stage, store) =>
+    killService(stage, await servicesOn(stage, store), { times: 3, everySeconds: 2 }),
 };
 
 const rollingRestart: Scenario<MongoStore> = {
@@ -227,11 +108,6 @@ const rollingRestart: Scenario<MongoStore> = {
 };
 
 export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
-  killPrimary,
-  stepDown,
-  { ...freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}), onlyInFull: true },
-  freezePrimary('MongoDB: SIGSTOP of the primary, replication tuned for failover', tuneReplication),
-  killTwo,
   killAll,
   loseReplies,
   kill,

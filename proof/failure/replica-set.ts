@@ -1,9 +1,9 @@
 import type { Document } from 'mongodb';
+import { TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
-import { Bridge } from './bridge.ts';
 import { freePort } from './free-port.ts';
-import { findLibfaketime } from './libfaketime.ts';
 import { Member } from './member.ts';
+import { sourceOf } from './source-of.ts';
 import { until } from './until.ts';
 
 const NAME = 'failure';
@@ -14,21 +14,19 @@ export type ReplicaSetOptions = {
   readonly settings?: Document;
   /** Parameters of each mongod. */
   readonly parameters?: Readonly<Record<string, number>>;
-  /** Whether each member is reached through a {@link Bridge}. */
+  /** Whether each member is reached through a proxy, for {@link ReplicaSet.isolate}. */
   readonly bridged?: boolean;
-  /** Whether {@link Member.setClock} works, where libfaketime is installed. */
-  readonly movableClocks?: boolean;
 };
 
 /** Three mongod processes on loopback, which elect a new primary after a second. */
 export class ReplicaSet implements AsyncDisposable {
   readonly members: readonly Member[];
-  readonly #bridges: ReadonlyMap<Member, Bridge>;
+  readonly #bridges: ReadonlyMap<Member, TcpProxy>;
   readonly #owned: AsyncDisposableStack;
 
   private constructor(
     members: readonly Member[],
-    bridges: ReadonlyMap<Member, Bridge>,
+    bridges: ReadonlyMap<Member, TcpProxy>,
     owned: AsyncDisposableStack,
   ) {
     this.members = members;
@@ -40,21 +38,18 @@ export class ReplicaSet implements AsyncDisposable {
     settings = { electionTimeoutMillis: 1_000, heartbeatIntervalMillis: 200 },
     parameters = {},
     bridged = false,
-    movableClocks = false,
   }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
-    const libfaketime = movableClocks ? await findLibfaketime() : undefined;
     await using stack = new AsyncDisposableStack();
     const members: Member[] = [];
-    const bridges = new Map<Member, Bridge>();
+    const bridges = new Map<Member, TcpProxy>();
     for (let index = 0; index < MEMBERS; index++) {
       const { path: directory } = stack.use(await temporaryDirectory(NAME));
       const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
-      const member = stack.use(new Member({ directory, port, set: NAME, reachedAt, libfaketime }));
+      const member = stack.use(new Member({ directory, port, set: NAME, reachedAt }));
       members.push(member);
       if (reachedAt === undefined) continue;
-      const bridge = stack.use(new Bridge(port));
-      await bridge.listen(reachedAt);
-      bridges.set(member, bridge);
+      const bridge = stack.use(new TcpProxy({ host: '127.0.0.1', port }));
+      bridges.set(member, await bridge.listen(reachedAt));
     }
     await Promise.all(members.map((member) => member.start(parameters)));
     await members[0]?.admin({
@@ -90,7 +85,9 @@ export class ReplicaSet implements AsyncDisposable {
    */
   isolate(member: Member, isWith: (application: string) => boolean = () => false): void {
     for (const [to, bridge] of this.#bridges) {
-      bridge.cut((source) => {
+      bridge.cut((first) => {
+        if (first === undefined) return false;
+        const source = sourceOf(first);
         const isMember = this.members.some(({ port }) => source === `${port}`);
         const isFromItsSide = isMember ? source === `${member.port}` : isWith(source);
         return isFromItsSide !== (to === member);
@@ -100,7 +97,7 @@ export class ReplicaSet implements AsyncDisposable {
 
   /** Ends {@link isolate}. */
   unite(): void {
-    for (const bridge of this.#bridges.values()) bridge.cut(() => false);
+    for (const bridge of this.#bridges.values()) bridge.resume();
   }
 
   async secondaries(): Promise<readonly Member[]> {

@@ -1,11 +1,7 @@
 import { join } from 'node:path';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
-import {
-  MONGODB_CLOCK_SCENARIO,
-  MONGODB_SERVER_CLOCK_SCENARIO,
-  SQLITE_CLOCK_SCENARIO,
-} from './clock-scenarios.ts';
+import { MONGODB_CLOCK_SCENARIO, SQLITE_CLOCK_SCENARIO } from './clock-scenarios.ts';
 import { FLOOD_SCENARIOS } from './flood-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { FAILOVER_SCENARIOS } from './mongodb-failover-scenarios.ts';
@@ -60,7 +56,6 @@ const MONGODB: readonly MongoScenario[] = [
   ...FAILOVER_SCENARIOS,
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
-  MONGODB_SERVER_CLOCK_SCENARIO,
   ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
 ];

@@ -40,12 +40,4 @@ export class SeededRandom {
     if (list.length === 0) throw new RangeError('nothing to pick from');
     return list[this.below(list.length)] as T;
   }
-
-  /** A copy in a random order. */
-  shuffled<T>(list: readonly T[]): readonly T[] {
-    return list
-      .map((value) => ({ value, place: this.next() }))
-      .toSorted((a, b) => a.place - b.place)
-      .map(({ value }) => value);
-  }
 }

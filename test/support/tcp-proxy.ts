@@ -1,18 +1,24 @@
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 
-type Pair = { readonly client: Socket; readonly server: Socket; doomed: boolean };
+type Pair = {
+  readonly client: Socket;
+  readonly server: Socket;
+  /** What the client sent first. */
+  first: Buffer | undefined;
+  doomed: boolean;
+};
 
 /**
- * A proxy on loopback between a MongoDB client and one server, which simulates network failures. Of MongoDB's protocol,
- * it only knows how a message names its command: as the first element, a string, of a BSON document.
+ * A proxy on loopback between clients and one server, which simulates network failures. Of MongoDB's protocol, it only
+ * knows how a message names its command: as the first element, a string, of a BSON document.
  */
-export class TcpProxy {
+export class TcpProxy implements AsyncDisposable {
   readonly #host: string;
   readonly #port: number;
   readonly #server = createServer({ noDelay: true }, (client) => this.#accept(client));
   readonly #pairs = new Set<Pair>();
-  #stalled = false;
+  #isCut: (first: Buffer | undefined) => boolean = () => false;
   #toLose: { readonly mark: Buffer; times: number } | undefined;
   #toHold: { readonly mark: Buffer; readonly caught: (release: () => void) => void } | undefined;
 
@@ -33,7 +39,12 @@ export class TcpProxy {
 
   /** Cuts the connection instead of forwarding the next replies to this command. The server has executed it. */
   loseReplies(command: string, times: number): void {
-    this.#toLose = { mark: markOf(command), times };
+    this.loseAnswers(markOf(command), times);
+  }
+
+  /** Cuts the connection instead of forwarding the next answers to what contains this mark. */
+  loseAnswers(mark: Buffer, times: number): void {
+    this.#toLose = { mark, times };
   }
 
   /** How many replies the proxy has yet to lose. */
@@ -50,19 +61,22 @@ export class TcpProxy {
 
   /** Stops forwarding, but keeps and accepts connections, like a frozen server. */
   stall(): void {
-    this.#stalled = true;
-    for (const { client, server } of this.#pairs) {
-      client.pause();
-      server.pause();
-    }
+    this.cut(() => true);
   }
 
   resume(): void {
-    this.#stalled = false;
-    for (const { client, server } of this.#pairs) {
-      client.resume();
-      server.resume();
-    }
+    this.cut(() => false);
+  }
+
+  /**
+   * Stops forwarding on some connections, old ones and new ones, and forwards on all others. As in a broken network,
+   * nothing arrives, and no connection ends.
+   *
+   * @param isCut decides by what the client sent first
+   */
+  cut(isCut: (first: Buffer | undefined) => boolean): void {
+    this.#isCut = isCut;
+    for (const pair of this.#pairs) this.#flow(pair);
   }
 
   /** Cuts every connection and refuses new ones. Idempotent. */
@@ -70,24 +84,40 @@ export class TcpProxy {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
-    for (const pair of this.#pairs) this.#cut(pair);
+    for (const pair of this.#pairs) this.#end(pair);
     await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   #accept(client: Socket): void {
     const server = createConnection({ host: this.#host, port: this.#port, noDelay: true });
-    const pair: Pair = { client, server, doomed: false };
+    const pair: Pair = { client, server, first: undefined, doomed: false };
     this.#pairs.add(pair);
     for (const socket of [client, server]) {
       // After an error, 'close' follows.
-      socket.on('error', () => {}).on('close', () => this.#cut(pair));
-      if (this.#stalled) socket.pause();
+      socket.on('error', () => {}).on('close', () => this.#end(pair));
     }
-    client.on('data', (chunk) => this.#toServer(pair, Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)));
+    client.on('data', (chunk: Buffer) => {
+      pair.first ??= chunk;
+      this.#toServer(pair, chunk);
+      this.#flow(pair);
+    });
     server.on('data', (chunk) => {
-      if (pair.doomed) this.#cut(pair);
+      if (pair.doomed) this.#end(pair);
       else client.write(chunk);
     });
+    this.#flow(pair);
+  }
+
+  #flow({ client, server, first }: Pair): void {
+    const isCut = this.#isCut(first);
+    for (const socket of [client, server]) {
+      if (isCut) socket.pause();
+      else if (socket.isPaused()) socket.resume();
+    }
   }
 
   #toServer(pair: Pair, chunk: Buffer): void {
@@ -105,7 +135,7 @@ export class TcpProxy {
     pair.server.write(chunk);
   }
 
-  #cut(pair: Pair): void {
+  #end(pair: Pair): void {
     this.#pairs.delete(pair);
     pair.client.destroy();
     pair.server.destroy();
