@@ -26,8 +26,8 @@ import type { StoreResult } from './harness/samples.ts';
 import { MIXED, WORKLOADS } from './harness/workloads.ts';
 import bench from './package.json' with { type: 'json' };
 
-if (process.platform !== 'linux') refuse('Linux: it reads /proc and pins processes to cores');
-if (availableParallelism() < 2) refuse('two cores: one for the contestants, one for the load');
+if (process.platform !== 'linux') exitWithout('Linux: it reads /proc and pins processes to cores');
+if (availableParallelism() < 2) exitWithout('two cores: one for the contestants, one for the load');
 
 const { values } = parseArgs({
   options: {
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 });
 const { quick, only } = values;
 if (!['', 'memory', 'sqlite', 'mongodb', 'start', 'growth'].includes(only)) {
-  refuse('one of memory, sqlite, mongodb, start and growth after --only');
+  exitWithout('one of memory, sqlite, mongodb, start and growth after --only');
 }
 
 const PLAN = quick
@@ -135,7 +135,7 @@ function about(): string {
 ${cpus().length} cores (${cpus()[0]?.model.trim()}); ${PLAN.rounds} rounds.`;
 }
 
-function refuse(need: string): never {
+function exitWithout(need: string): never {
   console.error(`bench: needs ${need}`);
   process.exit(1);
 }

@@ -110,7 +110,7 @@ function startSection(starts: readonly StartResult[]): string {
   const rows = stores.map((store) => [
     store,
     ...names.map((name) => {
-      const one = starts.find((it) => it.store === store && it.contestant === name);
+      const one = starts.find((start) => start.store === store && start.contestant === name);
       return one === undefined ? '' : `${one.startMs.toFixed(0)} / ${one.residentMib.toFixed(0)}`;
     }),
   ]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { checkHistory, type Rule } from './check-history.ts';
+import { checkHistory } from './check-history.ts';
 import type { Call, Create, Get, KeyChange, Page, Survey } from './history.ts';
+import type { Rule } from './violation.ts';
 
 const URL = 'http://127.0.0.1/v1/pets';
 const content = (name: string, status = 'sold') => `"name":"${name}","categoryId":7,"status":"${status}"}`;

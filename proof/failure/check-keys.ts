@@ -1,5 +1,5 @@
-import type { Report } from './check-history.ts';
 import type { Call, KeyChange, Request } from './history.ts';
+import type { Report } from './violation.ts';
 
 /** How long a service may accept a key after its revocation was acknowledged. */
 export const REVOKED_WITHIN_MS = 10_000;

@@ -1,6 +1,5 @@
 import type { State } from '../states.ts';
 import { type Create, type History, wishesOf } from './history.ts';
-import type { Scenario } from './scenario.ts';
 
 /** The states that a full run must reach. */
 export const FAILURE_STATES: readonly State[] = [
@@ -19,7 +18,7 @@ export const FAILURE_STATES: readonly State[] = [
 const WAITED_MS = 500;
 
 /** The states that a history with a survey has reached, before requests are repeated. */
-export function reachedBy({ calls, fault }: History, { name }: Pick<Scenario<never>, 'name'>): Set<State> {
+export function reachedBy({ calls, fault }: History, scenario: string): Set<State> {
   const reached = new Set<State>();
   const stored = new Set(calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf));
   for (const { attempts, outcome } of wishesOf({ calls } as History)) {
@@ -34,7 +33,7 @@ export function reachedBy({ calls, fault }: History, { name }: Pick<Scenario<nev
     if (call.status === 401) reached.add('key-refused-after-end');
     const hasWaited = call.type !== 'create' && call.ended - call.begun > WAITED_MS;
     const metFault = fault !== undefined && call.begun > fault.from && call.begun < fault.to;
-    if (name.startsWith('MongoDB') && call.status === 200 && hasWaited && metFault)
+    if (scenario.startsWith('MongoDB') && call.status === 200 && hasWaited && metFault)
       reached.add('read-over-election');
   }
   return reached;

@@ -1,8 +1,9 @@
 import { describeStates, noteReached, type Reached } from '../states.ts';
 import { FAILURE_STATES } from './reached-states.ts';
-import type { Rule, Verdict } from './check-history.ts';
+import type { Verdict } from './check-history.ts';
 import type { Figures } from './figures.ts';
 import type { Result } from './scenario.ts';
+import type { Rule } from './violation.ts';
 
 /** What was checked in all histories together. */
 export function totals(results: readonly Result[]): {

@@ -68,7 +68,7 @@ export async function perform<Store>(
         for (const { url } of running) history.calls.push(...(await walk(url)));
       };
       await look();
-      for (const state of reachedBy(history, { name })) stage.reached.add(state);
+      for (const state of reachedBy(history, name)) stage.reached.add(state);
       const [service] = running;
       if (service !== undefined) {
         const failures = await replay(service, load);

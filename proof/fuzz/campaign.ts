@@ -1,8 +1,9 @@
 import { Catalogue } from './catalogue.ts';
 import type { FuzzCase } from './fuzz-case.ts';
+import type { Address } from './fuzz-client.ts';
 import { judge } from './judge.ts';
 import { makeCase } from './make-case.ts';
-import { type Address, play } from './play.ts';
+import { play } from './play.ts';
 import { noteReached, type Reached } from '../states.ts';
 import { SaneClient } from './sane-client.ts';
 

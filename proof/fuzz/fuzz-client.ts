@@ -12,6 +12,8 @@ const FINAL_ANSWER = /HTTP\/1\.1 [2-5]\d\d [A-Z]/g;
 /** How long it waits for answers before it ends its side, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
+export type Address = { readonly port: number; readonly tls: boolean };
+
 /** What a connection received, until its end. */
 export type Seen = {
   readonly bytes: Buffer;
@@ -44,7 +46,7 @@ export class FuzzClient {
     socket.once('close', () => this.#closed.resolve());
   }
 
-  static async open(port: number, { tls }: { readonly tls: boolean }): Promise<FuzzClient> {
+  static async open({ port, tls }: Address): Promise<FuzzClient> {
     const openedMs = performance.now();
     const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     await once(tcp, 'connect');

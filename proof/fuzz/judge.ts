@@ -133,9 +133,10 @@ class JudgedConnection {
     const request = this.#stream.requests[this.answers];
     if (request !== undefined && request.method !== 'HEAD') return asAnswerTo(request.method, bytes);
     const asHead = asAnswerTo('HEAD', bytes);
-    const isWhole =
+    const hasNoBody =
       asHead !== undefined && /^(?:HTTP|$)/.test(bytes.toString('latin1', asHead.length, asHead.length + 4));
-    if (isWhole || (request !== undefined && !request.isOdd && asHead?.answer.status !== 408)) return asHead;
+    if (hasNoBody || (request !== undefined && !request.isOdd && asHead?.answer.status !== 408))
+      return asHead;
     // The parser and its timers may give up before they know that the method is HEAD.
     return asAnswerTo('', bytes);
   }

@@ -1,9 +1,7 @@
 import { bytesOf, closeOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
-import { FuzzClient, type Seen } from './fuzz-client.ts';
+import { type Address, FuzzClient, type Seen } from './fuzz-client.ts';
 import { readRequests } from './read-requests.ts';
 import type { SaneClient } from './sane-client.ts';
-
-export type Address = { readonly port: number; readonly tls: boolean };
 
 /** Does the steps of a case. Resolves when every connection has ended. */
 export async function play(
@@ -12,7 +10,7 @@ export async function play(
   sane: SaneClient,
 ): Promise<ReadonlyMap<number, Seen>> {
   const clients = new Map<number, FuzzClient>();
-  for (const on of connectionsOf(fuzzCase)) clients.set(on, await FuzzClient.open(address.port, address));
+  for (const on of connectionsOf(fuzzCase)) clients.set(on, await FuzzClient.open(address));
   for (const step of fuzzCase.steps) {
     const client = clients.get(step.on);
     if ('send' in step) {

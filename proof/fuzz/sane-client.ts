@@ -5,7 +5,7 @@ import { expectConforms } from '../../test/support/conformance.ts';
 import { ROOT_CERT } from '../../test/support/tls/pem-files.ts';
 import type { StoredPet } from './expected-answer.ts';
 import { FUZZ_KEY } from './fuzz-limits.ts';
-import type { Address } from './play.ts';
+import type { Address } from './fuzz-client.ts';
 
 /** The share of the requests that add a pet and read it again. */
 const CREATE_EVERY = 50;

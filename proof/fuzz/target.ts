@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { TargetMessage } from './fuzz-target.ts';
-import type { Address } from './play.ts';
+import type { Address } from './fuzz-client.ts';
 
 /** A service to fuzz, in a process of its own. */
 export class Target implements AsyncDisposable {

@@ -8,7 +8,7 @@ import {
   type TopologyDescription,
 } from 'mongodb';
 import { IDEMPOTENCY_INDEX } from '../../src/adapters/mongodb/schema/collection-plans.ts';
-import { MongoCollectionModel, SessionModel } from './mongo-collection-model.ts';
+import { type Command, MongoCollectionModel, SessionModel } from './mongo-collection-model.ts';
 import { MAX_UNNOTICED_MS, type Member, type ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -23,17 +23,6 @@ const OUTAGE_CODES = [91, 189, 11600, 11602, 10107, 13435, 13436] as const;
 
 /** The members that a client sees when nothing is wrong. */
 const WHOLE = ['RSPrimary', 'RSSecondary', 'RSSecondary'] as const;
-
-export type Command<T> = {
-  readonly name: string;
-  readonly isWrite: boolean;
-  /** Runs on the server at once. What it throws is the server's answer. */
-  readonly execute: (member: Member) => T;
-  /** The server's answer if a write that was executed is not on a majority. */
-  readonly notDurable: () => Error;
-  /** How the driver reports a lost connection. */
-  readonly lost: (error: Error) => Error;
-};
 
 type Settle<T> = Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>;
 

@@ -8,9 +8,9 @@ import {
   MongoServerError,
   MongoWriteConcernError,
 } from 'mongodb';
-import type { Command, MongoClientModel } from './mongo-client-model.ts';
 import { compare, matches } from './mongo-match.ts';
-import type { Member } from './replica-set.ts';
+import type { Member, ReplicaSet } from './replica-set.ts';
+import type { Simulation } from './simulation.ts';
 
 /** As many calls share a round trip at most. */
 const MAX_BATCH = 1_000;
@@ -20,6 +20,28 @@ const MIN_PAUSES_MS = 8;
 
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONCERN_TIMEOUT = { code: 64, errmsg: 'waiting for replication timed out' } as const;
+
+export type Command<T> = {
+  readonly name: string;
+  readonly isWrite: boolean;
+  /** Runs on the server at once. What it throws is the server's answer. */
+  readonly execute: (member: Member) => T;
+  /** The server's answer if a write that was executed is not on a majority. */
+  readonly notDurable: () => Error;
+  /** How the driver reports a lost connection. */
+  readonly lost: (error: Error) => Error;
+};
+
+/** The client of a process, as its collections use it. */
+type Connection = {
+  readonly simulation: Simulation;
+  readonly set: ReplicaSet;
+  readonly knowsPrimary: boolean;
+  readonly elections: number;
+  readonly claimed: Set<number>;
+  confirmedAtMs: number;
+  send<T>(command: Command<T>): Promise<T>;
+};
 
 type FindOptions = {
   readonly readConcern?: { readonly level: string };
@@ -41,12 +63,12 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
  * `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged without effect).
  */
 export class MongoCollectionModel {
-  readonly #client: MongoClientModel;
+  readonly #client: Connection;
   readonly #name: string;
   /** When queries began. */
   readonly #findsMs: number[] = [];
 
-  constructor(client: MongoClientModel, name: string) {
+  constructor(client: Connection, name: string) {
     this.#client = client;
     this.#name = name;
   }

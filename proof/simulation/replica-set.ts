@@ -1,6 +1,5 @@
 import type { Document, ObjectId } from 'mongodb';
 import { numbers } from '../../test/support/numbers.ts';
-import type { MongoClientModel } from './mongo-client-model.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A write, as its result: the collection and the document with its `_id`, which is `undefined` after a deletion. */
@@ -92,7 +91,8 @@ function apply(state: Map<string, Map<string, Document>>, { collection, id, docu
 export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
-  readonly clients: MongoClientModel[] = [];
+  /** Who learns of an election after a while. */
+  readonly clients: { onElection(member: Member): void }[] = [];
   /** The latest term in which a document with this token arrived. */
   readonly termOfToken = new Map<string, number>();
   primary = new Member(1, []);
