@@ -122,17 +122,18 @@ async function* eachValue(db: Db, name: string, _id: unknown, field: string): As
 function questionsAbout(index: number, pets: PetRepository, archive: PetArchive): readonly Question[] {
   const { id, ...draft } = PETS[index]!;
   const page = { after: id - 1n, limit: 1 };
-  return [
-    ['pet', () => pets.findById(id), is(PETS[index])],
-    ['list', () => pets.list(page), is([PETS[index]])],
-    ['list sold', () => pets.list({ ...page, status: 'sold' }), is([PETS[index]])],
-    ['archive', () => archive.read(page.after, 1), is([ARCHIVED[index]])],
-    [
-      'replay',
-      () => pets.insertOnce(newPet(draft), idempotencyFor(draft.name)),
-      is({ pet: PETS[index], replayed: true }),
+  const replay = () => pets.insertOnce(newPet(draft), idempotencyFor(draft.name));
+  // A new method of the port does not compile until it is asked. The test itself inserts one more pet.
+  const ofPets: Readonly<Record<Exclude<keyof PetRepository, 'insert'>, readonly Question[]>> = {
+    findById: [['pet', () => pets.findById(id), is(PETS[index])]],
+    list: [
+      ['list', () => pets.list(page), is([PETS[index]])],
+      ['list sold', () => pets.list({ ...page, status: 'sold' }), is([PETS[index]])],
     ],
-  ];
+    insertOnce: [['replay', replay, is({ pet: PETS[index], replayed: true })]],
+  };
+  const archived: Question = ['archive', () => archive.read(page.after, 1), is([ARCHIVED[index]])];
+  return [...Object.values(ofPets).flat(), archived];
 }
 
 /** What is stored is valid, and no reader can tell that it is another value. */

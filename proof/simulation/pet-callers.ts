@@ -174,20 +174,20 @@ export class PetCallers {
   async #work(process: number, calls: number): Promise<void> {
     const { random } = this.#simulation;
     const repository = this.#store.repositories[process]!;
-    const actions = [
-      () => this.#insert(repository),
-      () => this.#insert(repository),
-      () => this.#insertOnce(repository),
-      () => this.#insertOnce(repository),
-      () => this.#find(repository),
-      () => this.#find(repository),
-      () => this.#list(repository, process, false),
-      () => this.#list(repository, process, true),
-      () => this.#addElsewhere(process),
-      async () => {
-        await Promise.all(numbers(random.integer(2, 12)).map(() => this.#insert(repository)));
-      },
-    ];
+    const insert = () => this.#insert(repository);
+    const insertOnce = () => this.#insertOnce(repository);
+    const find = () => this.#find(repository);
+    const insertTogether = async () => {
+      await Promise.all(numbers(random.integer(2, 12)).map(insert));
+    };
+    // A new method of the port does not compile until callers call it.
+    const byMethod: Readonly<Record<keyof PetRepository, readonly (() => Promise<void>)[]>> = {
+      insert: [insert, insert],
+      insertOnce: [insertOnce, insertOnce],
+      findById: [find, find],
+      list: [false, true].map((isWalk) => () => this.#list(repository, process, isWalk)),
+    };
+    const actions = [...Object.values(byMethod).flat(), () => this.#addElsewhere(process), insertTogether];
     for (const _ of numbers(calls)) {
       const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);
       await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);

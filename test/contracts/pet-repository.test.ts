@@ -1,6 +1,5 @@
-import { idempotencyContract } from './idempotency.ts';
 import { petRepositoryModel } from './pet-repository-model.ts';
 import { petRepositoryContract } from './pet-repository.ts';
 import { overStorages } from './storages.ts';
 
-overStorages('PetRepository', petRepositoryContract, idempotencyContract, petRepositoryModel);
+overStorages('PetRepository', petRepositoryContract, petRepositoryModel);

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { transaction } from './connection.ts';
@@ -81,7 +82,7 @@ export class CommitQueue {
   }
 
   /** Pets from this id on may not be on the disk, so nobody may see them. Ids are committed in ascending order. */
-  get hiddenFrom(): bigint {
+  get hiddenFrom(): WhilePetsNeverChange<bigint> {
     return this.#hidden[0] ?? NOTHING_HIDDEN;
   }
 

@@ -29,6 +29,9 @@ type Standing = Pick<Copied, 'alreadyThere' | 'others'> & {
   readonly complete: number;
 };
 
+/** Whether the target has a pet of the source from an earlier, interrupted copy, and not another one. */
+const isCopied: WhilePetsNeverChange<typeof samePet> = samePet;
+
 /** Copies the pets of a source into an archive under their own ids. Serves `copy` and `import`. */
 export class CopyPets {
   readonly #source: PetSource;
@@ -86,7 +89,7 @@ export class CopyPets {
         standing.others++;
         continue;
       }
-      if (!samePet(ours, theirs)) throw new PetIdTaken(theirs.id);
+      if (!isCopied(ours, theirs)) throw new PetIdTaken(theirs.id);
       standing.alreadyThere++;
       if (!hasGap) {
         standing.complete++;

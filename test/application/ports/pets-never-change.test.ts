@@ -1,9 +1,14 @@
 import { expect, it } from 'vitest';
-import type { WhilePetsNeverChange } from '../../../src/application/ports/pets-never-change.ts';
+import type {
+  ReliesOnPetsThatNeverChange,
+  WhilePetsNeverChange,
+} from '../../../src/application/ports/pets-never-change.ts';
 
 it('what relies on pets that never change does not compile beside a method that may change one', () => {
   const beside: WhilePetsNeverChange<string, 'insert' | 'list' | 'write'> = 'harmless methods';
   // @ts-expect-error: `tsc` refuses this line, and a comment that expects an error where there is none.
   const besideUpdate: WhilePetsNeverChange<string, 'insert' | 'update'> = 'another one';
-  expect([beside, besideUpdate]).toHaveLength(2);
+  // Its error names this type and the method.
+  const named: ReliesOnPetsThatNeverChange<'update'> = besideUpdate;
+  expect([beside, named]).toHaveLength(2);
 });
