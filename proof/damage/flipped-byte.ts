@@ -96,14 +96,16 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
       ],
     ],
   };
+  const { insert, ...reads } = ofPets;
   const questions: Question[] = [
+    ...Object.values(reads).flat(),
     ['archive', () => archive.read(BEFORE_EVERY_ID, 100), is(PETS)],
     ['keys', () => keys.list(), (given) => is(KEYS)(given) || hasDamaged(given)],
     ...KEYS.map((key): Question => {
       const find = async () => (await keys.findById(key.id)) ?? (isReported ? key : undefined);
       return [`key ${key.id}`, find, is(key)];
     }),
-    ...Object.values(ofPets).flat(),
+    ...insert,
   ];
   const { wrong, errors } = await askAll(questions);
   const outcome = wrong.length > 0 ? 'wrong' : errors.length > 0 ? 'error' : 'right';
