@@ -96,16 +96,17 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
       ],
     ],
   };
-  const { insert, ...reads } = ofPets;
+  const { findById, list, ...writes } = ofPets;
   const questions: Question[] = [
-    ...Object.values(reads).flat(),
+    ...findById,
+    ...list,
     ['archive', () => archive.read(BEFORE_EVERY_ID, 100), is(PETS)],
     ['keys', () => keys.list(), (given) => is(KEYS)(given) || hasDamaged(given)],
     ...KEYS.map((key): Question => {
       const find = async () => (await keys.findById(key.id)) ?? (isReported ? key : undefined);
       return [`key ${key.id}`, find, is(key)];
     }),
-    ...insert,
+    ...Object.values(writes).flat(),
   ];
   const { wrong, errors } = await askAll(questions);
   const outcome = wrong.length > 0 ? 'wrong' : errors.length > 0 ? 'error' : 'right';
