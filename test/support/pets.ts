@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { STORAGE_OPERATIONS } from '../../src/application/storage-operations.ts';
+import { STORAGE_OPERATIONS } from '../../src/application/ports/storage-operations.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
+import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { transaction } from './connection.ts';
