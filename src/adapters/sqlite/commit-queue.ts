@@ -1,35 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { transaction } from './connection.ts';
 import { BUSY_PAUSE_MS, endIfSyncFailed, isBusy, translated } from './errors.ts';
 import type { FileGuard } from './file-guard.ts';
+import { type Batch, Flushes } from './flushes.ts';
 import type { LogDisk } from './log-disk.ts';
 
 /** How long a write may take: for a lock of another connection, for a checkpoint, and for its flush. */
 const WRITE_TIMEOUT_MS = 10_000;
-
-/** Flushes at once. During the first, what has arrived meanwhile is committed and begins the second. */
-const MAX_FLUSHES = 2;
 
 /** A flush that takes less, as the event loop sees it, is over before many callers have sent their next requests. */
 const QUICK_FLUSH_MS = 1.5;
 
 /** After this time, a close that waits for the disk tells the operator. */
 const SLOW_CLOSE_MS = 1_000;
-
-/** Greater than the id of every pet. */
-const NOTHING_HIDDEN = 2n ** 63n - 1n;
-
-/** What the inserts of one transaction share. */
-export type Batch = {
-  /** The last id that was assigned. The first insert reads it. */
-  lastId?: bigint;
-  /** The first id that this transaction has assigned. */
-  firstId?: bigint;
-};
 
 type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
   readonly work: (batch: Batch) => unknown;
@@ -59,7 +45,7 @@ type Options = {
 /**
  * Group commit: inserts that come together share a transaction and a flush. A commit writes the log into
  * the page cache and returns. The flush runs in another thread. The writes resolve when a flush that began after their
- * commit has ended well. Until then their pets are hidden: see {@link hiddenFrom}.
+ * commit has ended well. Until then their pets are hidden: see {@link Flushes}.
  *
  * A sync that fails ends the process: after it, no later one can be believed. See docs/storage.md#when-a-sync-fails.
  */
@@ -67,23 +53,19 @@ export class CommitQueue {
   readonly #db: DatabaseSync;
   readonly #options: Options;
   readonly #waiting = new Set<Waiting>();
-  /** The first ids of the batches that are committed and not on the disk, in ascending order. */
-  #hidden: bigint[] = [];
+  readonly #flushes: Flushes;
   #running: Promise<void> | undefined;
-  #flushes = 0;
   #lastFlushMs = 0;
-  /** Resolves when the next flush ends. */
-  #flushed = Promise.withResolvers<void>();
   #closed = false;
 
   constructor(db: DatabaseSync, options: Options) {
     this.#db = db;
     this.#options = options;
+    this.#flushes = new Flushes(options.host, options.disk);
   }
 
-  /** Pets from this id on may not be on the disk, so nobody may see them. Ids are committed in ascending order. */
-  get hiddenFrom(): WhilePetsNeverChange<bigint> {
-    return this.#hidden[0] ?? NOTHING_HIDDEN;
+  get hiddenFrom(): Flushes['hiddenFrom'] {
+    return this.#flushes.hiddenFrom;
   }
 
   readonly write: DurableWrite = async (work, timeoutMs) => this.#add({ work, isInsert: false }, timeoutMs);
@@ -104,7 +86,8 @@ export class CommitQueue {
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
-    while (this.#running !== undefined || this.#flushes > 0) await (this.#running ?? this.#flushed.promise);
+    await this.#running;
+    await this.#flushes.atMost(0);
     clearTimeout(slow);
   }
 
@@ -136,7 +119,7 @@ export class CommitQueue {
       // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
       // rest. With this turn a batch of many callers is larger. During a slow flush the next batch grows anyway.
       if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await turn();
-      while (this.#flushes >= MAX_FLUSHES) await this.#flushed.promise;
+      await this.#flushes.atMost();
       await this.#commit();
     }
     this.#running = undefined;
@@ -151,7 +134,7 @@ export class CommitQueue {
       const ids: Batch = {};
       const outcomes = transaction(this.#db, () => batch.map(({ work }) => work(ids)));
       for (const waiting of batch) this.#waiting.delete(waiting);
-      void this.#flush(batch, outcomes, ids.firstId);
+      void this.#flush(batch, outcomes, ids);
     } catch (error) {
       // The first commit after a checkpoint syncs the header of the log.
       endIfSyncFailed(error, this.#options.host);
@@ -167,15 +150,10 @@ export class CommitQueue {
     return first.isInsert ? [first, ...others.filter(({ isInsert }) => isInsert)] : [first];
   }
 
-  async #flush(batch: readonly Waiting[], outcomes: readonly unknown[], firstId = 0n): Promise<void> {
-    if (firstId > 0n) this.#hidden.push(firstId);
-    const last = this.#hidden.at(-1) ?? 0n;
-    this.#flushes++;
+  async #flush(batch: readonly Waiting[], outcomes: readonly unknown[], ids: Batch): Promise<void> {
     const begunMs = performance.now();
-    try {
-      await this.#options.disk?.flush();
+    const acknowledge = () => {
       this.#lastFlushMs = performance.now() - begunMs;
-      this.#hidden = this.#hidden.filter((id) => id > last);
       this.#options.guard.after();
       if (batch[0]?.isInsert === true) this.#options.meter?.insertsCommitted(batch.length);
       for (const [index, { resolve, reject }] of batch.entries()) {
@@ -183,13 +161,8 @@ export class CommitQueue {
         if (outcome instanceof Error) reject(outcome);
         else resolve(outcome);
       }
-    } catch (error) {
-      this.#reject(batch, error);
-    } finally {
-      this.#flushes--;
-      this.#flushed.resolve();
-      this.#flushed = Promise.withResolvers();
-    }
+    };
+    await this.#flushes.flush(ids, acknowledge).catch((error) => this.#reject(batch, error));
   }
 
   #reject(writes: Iterable<Waiting>, error: unknown): void {

@@ -100,7 +100,8 @@ export class LogDisk {
    * way.
    */
   async flush(): Promise<void> {
-    const descriptor = this.#idle.pop()!;
+    const descriptor = this.#idle.pop();
+    if (descriptor === undefined) endUnclosed(`a bug: a third flush of ${this.#wal}`, this.#host);
     return new Promise((resolve) => {
       fdatasync(descriptor, (error) => {
         if (error !== null) endUnclosed(`a flush of ${this.#wal} has failed: ${error.message}`, this.#host);

@@ -10,7 +10,8 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
 import { hashToBlob } from './checksum.ts';
-import type { Batch, CommitQueue } from './commit-queue.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import type { Batch } from './flushes.ts';
 import { isConstraint, runAndTranslate } from './errors.ts';
 import { type PetRow, toArchivedPet, toPet, toPetValues } from './pet-row.ts';
 import type { ReadCache } from './read-cache.ts';

@@ -152,6 +152,12 @@ describe('the process ends', () => {
   });
 });
 
+it('the process ends when a third flush begins, which is a bug', async () => {
+  const flushing = [disk.flush(), disk.flush()];
+  await expect(disk.flush()).rejects.toThrow(`fatal: a bug: a third flush of ${file}-wal; this process ends`);
+  await Promise.all(flushing);
+});
+
 it('the process ends when the last checkpoint of a session cannot be synced', async () => {
   const fatal = vi.fn<(message: string) => never>();
   const other = new LogDisk(db, { warn() {}, fatal });

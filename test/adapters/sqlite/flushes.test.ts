@@ -1,0 +1,43 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { type Batch, Flushes } from '../../../src/adapters/sqlite/flushes.ts';
+import { storageHost } from '../../support/storage-host.ts';
+
+// The queue breaks none of these rules. A bug that does must not be believed.
+it.each<readonly [string, readonly Batch[], broken: number, problem: string]>([
+  ['a third one begins', [{}, {}, {}], 2, 'a third flush has begun'],
+  [
+    'an id is committed after a greater one',
+    [
+      { firstId: 5n, lastId: 6n },
+      { firstId: 6n, lastId: 7n },
+    ],
+    1,
+    'the id 6 was committed after 6',
+  ],
+  [
+    'a pet would be acknowledged that a later one brings to the disk',
+    [{ lastId: 5n }, { firstId: 5n, lastId: 5n }],
+    0,
+    'pet 5 would be acknowledged before its flush',
+  ],
+])('flushes end the process when %s', async (_, batches, broken, problem) => {
+  const disk = Promise.withResolvers<void>();
+  const flushes = new Flushes(storageHost(), { flush: () => disk.promise });
+  const acknowledged: number[] = [];
+  const ends: string[] = [];
+
+  for (const [index, batch] of batches.entries()) {
+    flushes
+      .flush(batch, () => acknowledged.push(index))
+      .catch(({ message }: Error) => ends.push(`${index}: ${message}`));
+  }
+  await turn();
+  disk.resolve();
+  await turn();
+
+  expect(ends).toStrictEqual([
+    expect.stringContaining(`${broken}: fatal: a bug: ${problem}; this process ends`),
+  ]);
+  expect(acknowledged).not.toContain(broken);
+});
