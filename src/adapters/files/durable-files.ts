@@ -2,7 +2,7 @@ import { existsSync, lstatSync, statSync } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { refuseDatabaseFile, resolveLinks } from './database-files.ts';
+import { refuseFileBesideDatabase, resolveLinks } from './database-files.ts';
 
 /** Only the user of the service may read keys and pets. */
 export const FILE_MODE = 0o600;
@@ -112,7 +112,7 @@ export async function writeNewFile(path: string, write: WholeFile['write']): Pro
       if (lstatSync(file, { throwIfNoEntry: false })) {
         throw new StorageSetupError(`${file} exists; choose another FILE`);
       }
-      refuseDatabaseFile(target);
+      refuseFileBesideDatabase(target);
     },
     write,
   });

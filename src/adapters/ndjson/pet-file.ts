@@ -8,8 +8,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../application/ports/pet-archive.ts';
 import { importedIdProblem } from '../../domain/pet.ts';
-import { refuseDatabaseFile } from '../files/database-files.ts';
-import { writeWholeFile } from '../files/durable-files.ts';
+import { type WholeFile, writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed } from './compression.ts';
 import { blocksOf, linesOf } from './lines.ts';
 import { formProblem, parsePetLine, petLines } from './pet-line.ts';
@@ -196,12 +195,17 @@ function misplaced(id: bigint, last: bigint): string {
  * written.
  *
  * @param path if it is a symbolic link, its target is written
- * @throws {StorageSetupError} when the file cannot be written, or is part of a database
- * @throws what the pets throw
+ * @param check refuses a file that must not be replaced
+ * @throws {StorageSetupError} when the file cannot be written
+ * @throws what `check` and the pets throw
  */
-export async function writePetFile(path: string, pets: AsyncIterable<readonly ArchivedPet[]>): Promise<void> {
+export async function writePetFile(
+  path: string,
+  check: WholeFile['check'],
+  pets: AsyncIterable<readonly ArchivedPet[]>,
+): Promise<void> {
   await writeWholeFile(path, {
-    check: refuseDatabaseFile,
+    check,
     write: (partial) =>
       pipeline(
         linesFor(pets),

@@ -2,8 +2,9 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { fileFormatOf, resolveLinks } from '../files/database-files.ts';
+import { resolveLinks } from '../files/database-files.ts';
 import { withFile } from './errors.ts';
+import { fileFormatOf } from './file-format.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
+import { refuseDatabaseFile } from '../../adapters/sqlite/file-format.ts';
 import { ArchiveSource } from '../../application/maintenance/archive-source.ts';
 import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
 import { type Copied, CopyPets } from '../../application/maintenance/copy-pets.ts';
@@ -91,7 +92,7 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
     pets = progress.done;
     session.onProgress(progress);
   });
-  if (!isPiped) await writePetFile(file, batches);
+  if (!isPiped) await writePetFile(file, refuseDatabaseFile, batches);
   else for await (const batch of batches) await session.write(petLines(batch));
   sayUsed('read from', storage, session);
   if (session.json) await session.print(`${JSON.stringify({ file, pets })}\n`);

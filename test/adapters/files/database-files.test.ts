@@ -2,7 +2,7 @@ import { link, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/pro
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { writeWholeFile } from '../../../src/adapters/files/durable-files.ts';
-import { refuseDatabaseFile } from '../../../src/adapters/files/database-files.ts';
+import { refuseDatabaseFile } from '../../../src/adapters/sqlite/file-format.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { refused } from '../../support/command.ts';
 import { testDirectory } from '../../support/test-directory.ts';

@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } f
 import { dirname, join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { refuseFileBesideDatabase } from '../../../src/adapters/files/database-files.ts';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { writePetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
@@ -16,7 +17,7 @@ async function newPath(ending = ''): Promise<string> {
 }
 
 async function write(path: string): Promise<void> {
-  await writePetFile(path, batches());
+  await writePetFile(path, refuseFileBesideDatabase, batches());
 }
 
 /** @param failure what the storage throws after the first batch */
@@ -89,7 +90,7 @@ it.each(['', '.gz'])('a failure leaves the older file and nothing else: pets.ndj
   const path = await newPath(ending);
   await writeFile(path, 'older\n');
   const failure = new Error('the storage is gone');
-  await expect(writePetFile(path, batches(failure))).rejects.toBe(failure);
+  await expect(writePetFile(path, refuseFileBesideDatabase, batches(failure))).rejects.toBe(failure);
   expect(await readFile(path, 'utf8')).toBe('older\n');
   expect(await readdir(dirname(path))).toStrictEqual([`pets.ndjson${ending}`]);
   expect(process.platform === 'linux' ? await openFilesIn(dirname(path)) : []).toStrictEqual([]);
