@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../application/ports/pet-archive.ts';
 import { importedIdProblem } from '../../domain/pet.ts';
 import { type WholeFile, writeWholeFile } from '../files/durable-files.ts';
-import { type Compression, compressionOf, decompressed } from './compression.ts';
+import { gunzipped } from './gunzipped.ts';
 import { blocksOf, linesOf } from './lines.ts';
 import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 
@@ -30,20 +31,20 @@ class PetFileError extends Error {
   }
 }
 
-/** A file of pets: one JSON object per line, in ascending order of id. Its name may end in `.gz` or `.zst`. */
+/** A file of pets: one JSON object per line, in ascending order of id. A file whose name ends in `.gz` is compressed. */
 export class PetFile implements PetSource, AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
   /** The size of the file when it was opened. */
   readonly #sizeBytes: number;
-  readonly #compression: Compression | undefined;
+  readonly #isCompressed: boolean;
   #survey: Promise<Survey> | undefined;
 
-  private constructor(path: string, file: FileHandle, sizeBytes: number) {
+  private constructor(path: string, file: FileHandle, sizeBytes: number, compressed: boolean) {
     this.#path = path;
     this.#file = file;
     this.#sizeBytes = sizeBytes;
-    this.#compression = compressionOf(path);
+    this.#isCompressed = compressed;
   }
 
   /**
@@ -61,20 +62,21 @@ export class PetFile implements PetSource, AsyncDisposable {
       for await (const block of input) await file.appendFile(block);
       const { size } = await file.stat();
       opened.move();
-      return new PetFile('standard input', file, size);
+      return new PetFile('standard input', file, size, false);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
       throw new PetFileError('standard input', `cannot be kept in ${tmpdir()}; set TMPDIR: ${error.message}`);
     }
   }
 
-  /** @throws {PetFileError} when the file cannot be opened or is not a regular file */
+  /** @throws {PetFileError} when the file cannot be opened, is not a regular file, or is compressed by another program */
   static async open(path: string): Promise<PetFile> {
+    const compressed = isCompressed(path);
     try {
       // Opening a pipe blocks a thread until the other end opens. Not even the end of the process stops that thread.
       if ((await stat(path)).isFile()) {
         const file = await open(path);
-        return new PetFile(path, file, (await file.stat()).size);
+        return new PetFile(path, file, (await file.stat()).size, compressed);
       }
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
@@ -169,10 +171,22 @@ export class PetFile implements PetSource, AsyncDisposable {
 
   #blocks(): AsyncGenerator<Buffer> {
     const blocks = blocksOf(this.#file, this.#sizeBytes);
-    if (this.#compression === undefined) return blocks;
-    const refusal = (problem: string) => new PetFileError(this.#path, problem);
-    return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
+    if (!this.#isCompressed) return blocks;
+    return gunzipped(blocks, this.#sizeBytes, (problem) => new PetFileError(this.#path, problem));
   }
+}
+
+/** Other programs compress in these formats, and a plain file of such a name would mislead them. */
+const OTHER_COMPRESSIONS = ['.zst', '.xz', '.bz2', '.br'];
+
+/** @throws {PetFileError} when the name is that of another compression than gzip */
+function isCompressed(path: string): boolean {
+  const ending = extname(path);
+  if (!OTHER_COMPRESSIONS.includes(ending)) return ending === '.gz';
+  throw new PetFileError(
+    path,
+    `cannot be used: only .gz is known, not ${ending}; use a pipe, with - as FILE`,
+  );
 }
 
 /** Marks the key, a SHA-256. @returns whether it, or rarely another one, was marked before */
@@ -191,12 +205,12 @@ function misplaced(id: bigint, last: bigint): string {
 }
 
 /**
- * Writes a file of pets, compressed if its name ends in `.gz` or `.zst`. An older file is replaced once all pets are
- * written.
+ * Writes a file of pets, compressed if its name ends in `.gz`. An older file is replaced once all pets are written.
  *
  * @param path if it is a symbolic link, its target is written
  * @param check refuses a file that must not be replaced
  * @throws {StorageSetupError} when the file cannot be written
+ * @throws {PetFileError} when the name ends in that of another compression
  * @throws what `check` and the pets throw
  */
 export async function writePetFile(
@@ -204,12 +218,13 @@ export async function writePetFile(
   check: WholeFile['check'],
   pets: AsyncIterable<readonly ArchivedPet[]>,
 ): Promise<void> {
+  const compressed = isCompressed(path);
   await writeWholeFile(path, {
     check,
     write: (partial) =>
       pipeline(
         linesFor(pets),
-        compressionOf(path)?.compress() ?? new PassThrough(),
+        compressed ? createGzip() : new PassThrough(),
         createWriteStream(partial, { flags: 'r+' }),
       ),
   });

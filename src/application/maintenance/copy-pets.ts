@@ -1,7 +1,7 @@
 import { importedIdProblem, InvalidPet } from '../../domain/pet.ts';
 import { CountsDiffer, PetIdTaken } from './errors.ts';
 import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
-import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
+import { ArchiveSource, BATCH_SIZE, checkSourceCount } from './archive-source.ts';
 import {
   type ArchivedPet,
   BEFORE_EVERY_ID,
@@ -63,7 +63,7 @@ export class CopyPets {
     await this.#target.reserve(survey.lastId);
     let count = complete;
     // Batches are written in order, so an interruption leaves no gap before the last pet.
-    for await (const pets of prefetch(this.#source.read(completeTo, survey))) {
+    for await (const pets of this.#source.read(completeTo, survey)) {
       await this.#target.write(pets);
       count += pets.length;
       onProgress({ doing: 'writing', done: count, total: Math.max(count, survey.count) });
@@ -77,12 +77,12 @@ export class CopyPets {
 
   /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
-    await using sourcePets = each(prefetch(this.#source.read(BEFORE_EVERY_ID, survey)));
+    await using sourcePets = each(this.#source.read(BEFORE_EVERY_ID, survey));
     const nextOfSource = async () => (await sourcePets.next()).value;
     const standing = { alreadyThere: 0, others: 0, completeTo: 0n, complete: 0 };
     let ours = await nextOfSource();
     let hasGap = false;
-    const target = prefetch(new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey));
+    const target = new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey);
     for await (const theirs of each(target)) {
       for (; ours !== undefined && ours.id < theirs.id; ours = await nextOfSource()) hasGap = true;
       if (ours?.id !== theirs.id) {

@@ -1,4 +1,4 @@
-import { ArchiveSource, checkSourceCount, prefetch } from './archive-source.ts';
+import { ArchiveSource, checkSourceCount } from './archive-source.ts';
 import {
   type ArchivedPet,
   BEFORE_EVERY_ID,
@@ -25,7 +25,7 @@ export class ExportPets {
     const source = new ArchiveSource(this.#archive);
     const survey = await source.survey();
     let done = 0;
-    for await (const pets of prefetch(source.read(BEFORE_EVERY_ID, survey))) {
+    for await (const pets of source.read(BEFORE_EVERY_ID, survey)) {
       yield pets;
       done += pets.length;
       onProgress({ doing: 'exporting', done, total: Math.max(done, survey.count) });

@@ -23,7 +23,7 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
     )
     .argument(
       '[FILE]',
-      'absent or -: standard output, without --json. A name that ends in .gz or .zst is compressed. Only its owner can read a new FILE. ' +
+      'absent or -: standard output, without --json. A name that ends in .gz is compressed. Only its owner can read a new FILE. ' +
         'An older one is replaced when the new one is complete, which keeps its permissions; no database is replaced',
     )
     .option('--from <URL>', SOURCES)
@@ -38,7 +38,7 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
     .argument(
       '<FILE>',
       'lines in ascending order of id: {"id":1,"name":"Rex","categoryId":7,"status":"available"}. A name that ends in ' +
-        '.gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
+        '.gz is decompressed. -: standard input, which is kept in a temporary file',
     )
     .option('--to <URL>', `${TARGETS} (default: DATABASE_URL)`)
     .action(actionOf(importPets));

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import { CheckStorage } from '../../application/maintenance/check-storage.ts';
 import { SkipIds } from '../../application/maintenance/skip-ids.ts';
-import { fingerprintOf } from '../../application/pets/create-pet.ts';
 import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
-import { sha256 } from '../composition/compose-service.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { ActionOf } from './command-line.ts';
 import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
@@ -114,8 +112,7 @@ async function checkStorage(session: Session, options: Urls): Promise<void> {
   const storage = storageOf('--from', options.from, session);
   await using source = await closing(storage.kind.openForChecking(storage.url));
   session.hint = 'the check is incomplete; nothing was changed';
-  const check = new CheckStorage(source, (pet) => fingerprintOf(pet, sha256));
-  const findings = check.execute(session.onProgress);
+  const findings = new CheckStorage(source).execute(session.onProgress);
   const shown: Finding[] = [];
   let count = 0;
   let next = await findings.next();

@@ -105,5 +105,4 @@ function provide<T>(
   root.register(token, { useFactory: instanceCachingFactory(make) });
 }
 
-/** The digest that fingerprints of requests are made with. */
-export const sha256 = (text: string): string => hash('sha256', text);
+const sha256 = (text: string): string => hash('sha256', text);

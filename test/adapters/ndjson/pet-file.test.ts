@@ -3,7 +3,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
@@ -122,15 +122,12 @@ it('a file from another system may begin with a byte order mark, which is no par
   await expect(read(`${petLines([first])}\ufeff${petLines([second])}`)).rejects.toThrow(':2: is not JSON');
 });
 
-describe.each([
-  ['gz', gzipSync],
-  ['zst', zstdCompressSync],
-])('a compressed file: .%s', (ending, compress) => {
+describe('a compressed file', () => {
   const PETS = archivedPets(5_000);
   const lines = Buffer.from(petLines(PETS));
 
   it('can be left early', async () => {
-    const { pets } = await file(compress(lines), ending);
+    const { pets } = await file(gzipSync(lines), 'gz');
     for await (const batch of pets.read(0n)) {
       expect(batch[0]).toStrictEqual(PETS[0]);
       break;
@@ -141,8 +138,8 @@ describe.each([
   it.each([1, 100, 4_999])(
     'may have several parts, and is read in bounded batches: cut after %i pets',
     async (cut) => {
-      const parts = [PETS.slice(0, cut), PETS.slice(cut)].map((part) => compress(petLines(part)));
-      const { pets } = await file(Buffer.concat(parts), ending);
+      const parts = [PETS.slice(0, cut), PETS.slice(cut)].map((part) => gzipSync(petLines(part)));
+      const { pets } = await file(Buffer.concat(parts), 'gz');
       expect(await pets.survey(ignore)).toMatchObject({ count: 5_000 });
       const batches = await Array.fromAsync(pets.read(0n));
       expect(batches.flat()).toStrictEqual(PETS);
@@ -151,19 +148,19 @@ describe.each([
   );
 
   it.each([
-    ['is plain text', lines, ' is not a complete (gzip|zstd) file'],
-    ['is empty', Buffer.alloc(0), ' is not a complete (gzip|zstd) file'],
-    ['lacks its end', compress(lines).subarray(0, -1), ' is not a complete (gzip|zstd) file'],
-    ['lacks a large part', compress(lines).subarray(0, 20_000), ' is not a complete (gzip|zstd) file'],
-    ['is damaged', compress(lines).fill(0, 1000, 1100), ''],
-    ['has text behind it', Buffer.concat([compress(lines), Buffer.from('something else')]), ''],
+    ['is plain text', lines, ' is not a complete gzip file'],
+    ['is empty', Buffer.alloc(0), ' is not a complete gzip file'],
+    ['lacks its end', gzipSync(lines).subarray(0, -1), ' is not a complete gzip file'],
+    ['lacks a large part', gzipSync(lines).subarray(0, 20_000), ' is not a complete gzip file'],
+    ['is damaged', gzipSync(lines).fill(0, 1000, 1100), ''],
+    ['has text behind it', Buffer.concat([gzipSync(lines), Buffer.from('something else')]), ''],
     [
       'has zeros behind it',
-      Buffer.concat([compress(lines), Buffer.alloc(20)]),
-      ' has something else behind its (gzip|zstd) data$',
+      Buffer.concat([gzipSync(lines), Buffer.alloc(20)]),
+      ' has something else behind its gzip data$',
     ],
   ])('is refused when it %s', async (_, content, problem) => {
-    const { path, pets } = await file(content, ending);
+    const { path, pets } = await file(content, 'gz');
     await expect(pets.survey(ignore)).rejects.toMatchObject({
       kind: 'pet-file',
       message: expect.stringMatching(`^${RegExp.escape(path)}${problem}`),
@@ -171,7 +168,7 @@ describe.each([
   });
 
   it('is not blamed when the system cannot read it', async () => {
-    const { pets } = await file(compress(lines), ending);
+    const { pets } = await file(gzipSync(lines), 'gz');
     await pets[Symbol.asyncDispose]();
     await expect(pets.survey(ignore)).rejects.toMatchObject({ code: 'EBADF', syscall: 'read' });
   });
@@ -294,6 +291,12 @@ it('a socket cannot be opened as a file of pets', async () => {
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   await expect(PetFile.open(path)).rejects.toThrow('is not a regular file');
+});
+
+it('a file of another compression is refused by its name', async () => {
+  const path = join(await testDirectory(), 'pets.ndjson.zst');
+  await writeFile(path, '');
+  await expect(PetFile.open(path)).rejects.toThrow(`${path} cannot be used: only .gz is known, not .zst; `);
 });
 
 it.each([

@@ -7,7 +7,7 @@ import { ExportPets } from '../../../src/application/maintenance/export-pets.ts'
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-health.ts';
 import type { ArchivedPet, OnProgress, PetArchive } from '../../../src/application/ports/pet-archive.ts';
-import { anArchivedPet, archivedPets, archiveWith, sha256, storeWith } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, archiveWith, storeWith } from '../../support/archived-pets.ts';
 import { numbers } from '../../support/numbers.ts';
 
 /** Two full pages, without the id 4. */
@@ -34,7 +34,7 @@ async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
 
 async function findingsIn(archive: PetArchive): Promise<readonly Finding[]> {
   const checked = { archive, keys: { list: async () => [] }, inspector: { async *findings() {} } };
-  return Array.fromAsync(new CheckStorage(checked, () => sha256('')).execute(within));
+  return Array.fromAsync(new CheckStorage(checked).execute(within));
 }
 
 function copy(source: PetArchive, target: PetArchive) {

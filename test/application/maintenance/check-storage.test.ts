@@ -4,13 +4,12 @@ import { type Checkable, CheckStorage } from '../../../src/application/maintenan
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { Progress, ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
 import type { Finding } from '../../../src/application/ports/storage-health.ts';
-import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
+import { archivedPets, archiveWith, storeWith } from '../../support/archived-pets.ts';
 
 const PETS = archivedPets(2_500);
 
-/** Checks a storage. Every fingerprint is right, except that of `body wrong`. */
 async function check(storage: Partial<Checkable>) {
   const sound = {
     archive: await storeWith(PETS),
@@ -18,8 +17,7 @@ async function check(storage: Partial<Checkable>) {
     ...storage,
   };
   const inspector = storage.inspector ?? { async *findings() {} };
-  const fingerprintOf = ({ id }: Pet) => idempotencyFor(`key ${id}`, `body ${id}`).fingerprint;
-  const useCase = new CheckStorage({ ...sound, inspector }, fingerprintOf);
+  const useCase = new CheckStorage({ ...sound, inspector });
   const findings: Finding[] = [];
   const progress: Progress[] = [];
   const run = useCase.execute((seen) => progress.push(seen));
@@ -73,14 +71,6 @@ it('CheckStorage reports the storage as a whole, then every damaged pet and key,
     { about: 'API key f', problem: 'scopes must be some' },
   ]);
   expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
-});
-
-it('CheckStorage reports the fingerprint of another pet', async () => {
-  const pet = { ...PETS[0]!, idempotency: idempotencyFor('key 1', 'body wrong') };
-  const { findings } = await check({ archive: await storeWith([pet]) });
-  expect(findings).toStrictEqual([
-    { about: 'pet 1', problem: 'the fingerprint of its idempotency key must be that of the pet' },
-  ]);
 });
 
 it.each([2n, PETS.at(-1)!.id])(

@@ -89,7 +89,7 @@ describe('what has been acknowledged is on the disk', () => {
     ]);
   });
 
-  it.each(['pets.ndjson', 'pets.ndjson.zst'])('an export: %s', async (name) => {
+  it.each(['pets.ndjson', 'pets.ndjson.gz'])('an export: %s', async (name) => {
     const { url, path } = await sqliteWith(PETS);
     const calls = await callsOf(['export', '--from', url, join(dirname(path), name)], dirname(path));
     expect(calls.slice(-4)).toStrictEqual([
