@@ -1,3 +1,5 @@
+import { isSha256, SHA_256_RULE } from './sha-256.ts';
+
 /** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -69,7 +71,6 @@ const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_
 const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
-const DIGEST = /^[0-9a-f]{64}$/;
 
 /** A test of a field, and the phrase that describes what the field must be. */
 type Rule = readonly [isObeyed: (value: unknown) => boolean, must: string];
@@ -78,7 +79,7 @@ type Rules = { readonly [Field in keyof ApiKey]?: Rule };
 /** Every field of a stored key. */
 const RULES = {
   id: [matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
-  digest: [matches(DIGEST), 'must be 64 lower-case hex digits'],
+  digest: [isSha256, SHA_256_RULE],
   label: [
     matches(LABEL),
     `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,

@@ -27,6 +27,8 @@ export const PAGE_SIZE = { min: 1, max: 100, default: 20 } as const;
 /** The range of a signed 64-bit integer, OpenAPI's `format: int64`. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
+/** A phrase that follows the name of the field. */
+export const INT64_RULE = 'must be an integer in the range of int64';
 
 /** A pet that a client asks to add. Not checked yet. */
 export type PetDraft = {
@@ -71,14 +73,14 @@ export class InvalidPet extends Error {
  * Every field of a pet, with the rule that a value of any type breaks: a phrase that follows the name of the field, or
  * `undefined`.
  */
-const RULES: { readonly [Field in keyof NewPet]: (value: unknown) => string | undefined } = {
+export const PET_RULES: { readonly [Field in keyof NewPet]: (value: unknown) => string | undefined } = {
   name: (name) => (typeof name === 'string' ? petNameProblem(name) : 'must be a string'),
-  categoryId: (id) => (typeof id === 'bigint' && isInt64(id) ? undefined : 'must be a signed 64-bit integer'),
+  categoryId: (id) => (typeof id === 'bigint' && isInt64(id) ? undefined : INT64_RULE),
   status: (status) => ((PET_STATUSES as readonly unknown[]).includes(status) ? undefined : PET_STATUS_RULE),
 };
 
 /** The fields that came after the first release. */
-const LATER_FIELDS = (Object.keys(RULES) as (keyof NewPet)[]).filter(
+const LATER_FIELDS = (Object.keys(PET_RULES) as (keyof NewPet)[]).filter(
   (field) => !['name', 'categoryId', 'status'].includes(field),
 );
 
@@ -109,8 +111,8 @@ type Primitive<Value> = Value extends string | bigint | number | boolean | undef
 export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
   const phrases: string[] = [];
   // Not `Object.entries`, which takes longer: every pet of a list is checked.
-  for (const field in RULES) {
-    const problem = RULES[field as keyof NewPet](fields[field as keyof NewPet]);
+  for (const field in PET_RULES) {
+    const problem = PET_RULES[field as keyof NewPet](fields[field as keyof NewPet]);
     if (problem !== undefined) phrases.push(`${field} ${problem}`);
   }
   return phrases;
@@ -128,6 +130,12 @@ export function petTexts(
     if (pet[field] !== undefined) texts.push(JSON.stringify([field, pet[field]]));
   }
   return texts;
+}
+
+/** The rule that a value of any type breaks as the id of a pet, as a phrase that follows the word "id", or `undefined`. */
+export function petIdProblem(id: unknown): string | undefined {
+  if (typeof id === 'bigint' && id >= 1n && id <= MAX_PET_ID) return undefined;
+  return `must be an integer from 1 to ${MAX_PET_ID}`;
 }
 
 /** What is wrong with an id that a pet brings along, or `undefined`. */

@@ -43,7 +43,7 @@ it('a new pet is frozen', () => {
   expect(Object.isFrozen(newPet(draft))).toBe(true);
 });
 
-const CATEGORY = 'must be a signed 64-bit integer';
+const CATEGORY = 'must be an integer in the range of int64';
 const STATUS = 'must be one of available, pending, sold';
 
 it('a draft that breaks the rules is rejected for its category', () => {

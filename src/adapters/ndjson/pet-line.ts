@@ -1,32 +1,35 @@
-import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
-import { InvalidPet, MAX_PET_ID, newPet, PET_STATUSES, petWithId } from '../../domain/pet.ts';
+import type { Idempotency } from '../../application/ports/pet-repository.ts';
+import { DEFAULT_PET_STATUS, type Pet, PET_RULES, petIdProblem, petWithId } from '../../domain/pet.ts';
+import { isSha256, SHA_256_RULE } from '../../domain/sha-256.ts';
 import { parseJson, petJson } from '../json/exact-json.ts';
 
-// Each message is a phrase that follows the name of a field.
-const INT64 = 'must be an integer in the range of int64';
-const ID = `must be an integer from 1 to ${MAX_PET_ID}`;
-const DIGEST = 'must be 64 lower-case hex digits';
+type Fields = Readonly<Record<string, unknown>>;
+/** What is wrong with the value of each field, as a phrase that follows its name. */
+type Rules = Readonly<Record<string, (value: unknown) => string | undefined>>;
 
-const Digest = v.pipe(v.string(DIGEST), v.regex(/^[0-9a-f]{64}$/, DIGEST));
+const LINE_RULES = { id: petIdProblem, ...PET_RULES } satisfies Record<keyof Pet, unknown>;
 
-/** Ignoring an unknown field would lose its data. `v.strictObject` would name only the first one. */
-function onlyFields<Fields extends v.ObjectEntries>(
-  fields: Fields,
-): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<Fields, undefined>>> {
-  return v.objectWithRest(fields, v.never('is not a field of a pet'), structureProblem);
+const hashProblem = (value: unknown) => (isSha256(value) ? undefined : SHA_256_RULE);
+const IDEMPOTENCY_RULES = {
+  key: hashProblem,
+  fingerprint: hashProblem,
+} satisfies Record<keyof Idempotency, unknown>;
+
+/** Every rule that the fields break. Ignoring an unknown field would lose its data. */
+function problemsOf(fields: Fields, rules: Rules, path = ''): readonly string[] {
+  const broken = Object.entries(rules).map(([field, problemOf]) => {
+    const problem = problemOf(fields[field]);
+    return [field, problem !== undefined && fields[field] === undefined ? 'is required' : problem];
+  });
+  const unknown = Object.keys(fields).filter((field) => !Object.hasOwn(rules, field));
+  return [...broken, ...unknown.map((field) => [field, 'is not a field of a pet'])]
+    .filter(([, problem]) => problem !== undefined)
+    .map(([field, problem]) => `${path}${field} ${problem}`);
 }
 
-const Line = onlyFields({
-  id: v.pipe(v.bigint(ID), v.minValue(1n, ID), v.maxValue(MAX_PET_ID, ID)),
-  name: v.string('must be a string'),
-  categoryId: v.bigint(INT64),
-  status: v.optional(v.picklist(PET_STATUSES, `must be one of ${PET_STATUSES.join(', ')}`)),
-  idempotency: v.optional(onlyFields({ key: Digest, fingerprint: Digest })),
-} satisfies Record<keyof ArchivedPet, v.GenericSchema>);
-
-function structureProblem({ path }: v.ObjectWithRestIssue): string {
-  return path === undefined ? 'must be a JSON object' : 'is required';
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The line of a pet, without its line end. */
@@ -64,16 +67,14 @@ export function parsePetLine(text: string): ArchivedPet | string {
       ? 'is not JSON; write each pet on one line, such as with: jq -c . (jq 1.7 or later)'
       : 'is not JSON';
   }
-  const { success, output, issues } = v.safeParse(Line, value);
-  if (!success) {
-    return issues.map((issue) => [v.getDotPath(issue), issue.message].filter(Boolean).join(' ')).join('; ');
-  }
-  const { id, idempotency, ...draft } = output;
-  try {
-    const pet = petWithId(id, newPet(draft));
-    return idempotency === undefined ? pet : { ...pet, idempotency };
-  } catch (error) {
-    if (error instanceof InvalidPet) return error.message;
-    throw error;
-  }
+  if (!isObject(value)) return 'must be a JSON object';
+  const { idempotency, ...fields } = value;
+  const pet = { status: DEFAULT_PET_STATUS, ...fields };
+  const problems = [...problemsOf(pet, LINE_RULES)];
+  if (isObject(idempotency)) problems.push(...problemsOf(idempotency, IDEMPOTENCY_RULES, 'idempotency.'));
+  else if (idempotency !== undefined) problems.push('idempotency must be a JSON object');
+  if (problems.length > 0) return problems.join('; ');
+  const { id, ...rest } = pet as unknown as Pet;
+  const parsed = petWithId(id, rest);
+  return idempotency === undefined ? parsed : { ...parsed, idempotency: idempotency as Idempotency };
 }

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
+import { KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX, SCOPES } from '../../domain/api-key.ts';
+import { MAX_PET_ID, PET_STATUSES } from '../../domain/pet.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -12,10 +14,10 @@ export const SCHEMA_VERSION = 4;
 // The id is the rowid, and every SQLite index ends with the rowid, so both indexes are in the order of the id.
 // The row itself holds the idempotency key of its insert: one write stores both, and both go together.
 const PETS = `CREATE TABLE pets (
-     id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
+     id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND ${MAX_PET_ID}),
      name TEXT NOT NULL,
      category_id INTEGER NOT NULL,
-     status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+     status TEXT NOT NULL CHECK (status IN (${texts(PET_STATUSES)})),
      idempotency_key BLOB CHECK (length(idempotency_key) = 32),
      fingerprint BLOB CHECK (length(fingerprint) = 32), checksum INTEGER, idempotency_checksum INTEGER,
      CHECK ((idempotency_key IS NULL) = (fingerprint IS NULL))
@@ -29,17 +31,28 @@ const ORIGIN_ID = 'origin_id TEXT CHECK (length(origin_id) = 16)';
 const API_KEYS = `CREATE TABLE api_keys (
      id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 16),
      digest BLOB NOT NULL CHECK (length(digest) = 32),
-     label TEXT NOT NULL CHECK (length(label) BETWEEN 1 AND 64),
+     label TEXT NOT NULL CHECK (length(label) BETWEEN 1 AND ${KEY_LABEL_MAX_LENGTH}),
      scopes TEXT NOT NULL
-       CHECK (scopes IN ('pets:read', 'pets:write', 'pets:read pets:write', 'pets:write pets:read')),
+       CHECK (scopes IN (${texts(inEveryOrder(SCOPES))})),
      created_at INTEGER NOT NULL CHECK (abs(created_at) <= 8640000000000000),
      expires_at INTEGER CHECK (abs(expires_at) <= 8640000000000000),
-     requests INTEGER CHECK (requests BETWEEN 1 AND 1000000000),
-     seconds INTEGER CHECK (seconds BETWEEN 1 AND 86400),
+     requests INTEGER CHECK (requests BETWEEN 1 AND ${RATE_LIMIT_MAX.requests}),
+     seconds INTEGER CHECK (seconds BETWEEN 1 AND ${RATE_LIMIT_MAX.seconds}),
      revoked_at INTEGER CHECK (abs(revoked_at) <= 8640000000000000),
      last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000), checksum INTEGER, ${ORIGIN_ID},
      CHECK ((requests IS NULL) = (seconds IS NULL))
    ) STRICT, WITHOUT ROWID;`;
+
+/** As a list of SQL. */
+function texts(values: readonly string[]): string {
+  return values.map((value) => `'${value}'`).join(', ');
+}
+
+/** Some of the scopes or all of them, in every order. */
+function inEveryOrder(scopes: readonly string[]): readonly string[] {
+  const after = (first: string) => inEveryOrder(scopes.filter((scope) => scope !== first));
+  return [...scopes, ...scopes.flatMap((first) => after(first).map((others) => `${first} ${others}`))];
+}
 
 /**
  * @returns 0 for an empty file

@@ -1,8 +1,7 @@
-import { MAX_PET_ID, type NewPet, type Pet, petProblems, petWithId } from '../../domain/pet.ts';
+import { type NewPet, type Pet, petIdProblem, petProblems, petWithId } from '../../domain/pet.ts';
+import { isSha256, SHA_256_RULE } from '../../domain/sha-256.ts';
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
-
-const SHA_256 = /^[0-9a-f]{64}$/;
 
 /**
  * The pet that a stored record holds.
@@ -11,7 +10,8 @@ const SHA_256 = /^[0-9a-f]{64}$/;
  * @throws {DamagedPet} naming the first rule that the record breaks
  */
 export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>): Pet {
-  if (id < 1n || id > MAX_PET_ID) throw new DamagedPet(id, `id must be an integer from 1 to ${MAX_PET_ID}`);
+  const idProblem = petIdProblem(id);
+  if (idProblem !== undefined) throw new DamagedPet(id, `id ${idProblem}`);
   const [problem] = petProblems(fields);
   if (problem !== undefined) throw new DamagedPet(id, problem);
   return petWithId(id, fields as NewPet);
@@ -24,8 +24,8 @@ export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>
  */
 export function parseStoredIdempotency(pet: Pet, key: unknown, fingerprint: unknown): ArchivedPet {
   if (key === undefined && fingerprint === undefined) return pet;
-  if (!isSha256(key)) throw new DamagedPet(pet.id, 'idempotency key must be 64 lower-case hex digits');
-  if (!isSha256(fingerprint)) throw new DamagedPet(pet.id, 'fingerprint must be 64 lower-case hex digits');
+  if (!isSha256(key)) throw new DamagedPet(pet.id, `idempotency key ${SHA_256_RULE}`);
+  if (!isSha256(fingerprint)) throw new DamagedPet(pet.id, `fingerprint ${SHA_256_RULE}`);
   return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
 }
 
@@ -69,8 +69,4 @@ export function parseStoredPage<T, P extends Pet>(
     throw error;
   }
   return pets;
-}
-
-function isSha256(value: unknown): value is string {
-  return typeof value === 'string' && SHA_256.test(value);
 }

@@ -8,7 +8,7 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
-const INT64 = 'categoryId must be a signed 64-bit integer';
+const INT64 = 'categoryId must be an integer in the range of int64';
 const KEY = 'idempotency key must be 64 lower-case hex digits';
 
 const emptyDatabase = databasePool(() => mongo!);

@@ -23,7 +23,7 @@ const document: StoredPetDocument = {
   status: 'available',
 };
 
-const INT64 = 'categoryId must be a signed 64-bit integer';
+const INT64 = 'categoryId must be an integer in the range of int64';
 const KEY = 'idempotency key must be 64 lower-case hex digits';
 const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
 

@@ -189,6 +189,10 @@ it.each<readonly [string, string | Uint8Array]>([
     'categoryId must be an integer in the range of int64',
     '{"id":4,"name":"Tom","categoryId":9223372036854775808}',
   ],
+  [
+    'name must not be empty; idempotency.key is required',
+    '{"id":4,"name":"","categoryId":7,"idempotency":{"fingerprint":"' + digest + '"}}',
+  ],
   ['name must be a string', '{"id":4,"name":null,"categoryId":7}'],
   ['name must be at most 255 characters long', `{"id":4,"name":"${'x'.repeat(256)}","categoryId":7}`],
   ['status must be one of available, pending, sold', with_(',"status":"lost"')],

@@ -7,7 +7,7 @@ import { damage, newFile, openService, silentHost } from '../../support/sqlite.t
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
-const INT64 = 'categoryId must be a signed 64-bit integer';
+const INT64 = 'categoryId must be an integer in the range of int64';
 const CHECKSUM = 'its fields must match its checksum';
 const KEY_CHECKSUM = 'its idempotency key and fingerprint must match their checksum';
 const TEXT = 'name must be a string';

@@ -4,6 +4,7 @@ import {
   DEFAULT_PET_STATUS,
   INT64_MAX,
   INT64_MIN,
+  INT64_RULE,
   MAX_PET_ID,
   type NewPet as NewPetFields,
   PAGE_SIZE,
@@ -20,9 +21,7 @@ import { invalidValues } from './refusals.ts';
 
 // Only the OpenAPI document uses the metadata: see ../openapi/schemas.ts.
 
-// Each message completes a sentence that begins with the name of the field.
-const INT64 = 'must be an integer in the range of int64';
-const REQUIRED = 'is required';
+// Each message is a phrase that follows the name of the field.
 
 export const PetStatus = v.pipe(
   v.picklist(PET_STATUSES, PET_STATUS_RULE),
@@ -50,7 +49,7 @@ const PetName = v.pipe(
 );
 
 /** An int64 as `parseJson` returns it. Any other number is a double. */
-const Int64 = v.bigint(INT64);
+const Int64 = v.bigint(INT64_RULE);
 
 const CategoryId = v.pipe(
   Int64,
@@ -71,7 +70,7 @@ export const NewPet = v.pipe(
       categoryId: CategoryId,
       status: v.optional(PetStatus, DEFAULT_PET_STATUS),
     } satisfies Record<keyof NewPetFields, v.GenericSchema>,
-    REQUIRED,
+    'is required',
   ),
   v.metadata({
     description:
