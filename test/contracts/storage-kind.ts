@@ -3,6 +3,7 @@ import type { ApiKeyRepository } from '../../src/application/ports/api-key-repos
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
 import type { ServiceOptions } from '../../src/application/ports/storage-kind.ts';
+import { shownUrl } from '../../src/main/config/storages.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
@@ -72,6 +73,12 @@ export function storageKindContract(storage: TestedStorage): void {
     onTestFinished(() => service.close());
     return service;
   }
+
+  it('is shown without user, password and options of its URL', () => {
+    const { urlForm } = kind;
+    const withSecrets = `${urlForm.replace('//', '//app:secret@')}?password=secret#secret`;
+    expect(shownUrl(urlForm.includes('//') ? withSecrets : urlForm)).toBe(urlForm);
+  });
 
   it('opens for a service that is ready, and closes more than once', async () => {
     const { probe, close } = await openService((await storage.create()).url);

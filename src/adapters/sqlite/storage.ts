@@ -73,8 +73,9 @@ const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
 function pathIn(url: string, mayCreate: boolean): string {
   const path = url.slice('sqlite:'.length);
   if (path.startsWith('//')) {
+    // Not the URL: one of another program has a password here.
     throw new StorageSetupError(
-      `${url} is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db`,
+      'sqlite:// is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
     );
   }
   if (path === ':memory:') throw new StorageSetupError('sqlite::memory: is not a file; write memory:');

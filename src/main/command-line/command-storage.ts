@@ -3,6 +3,7 @@ import {
   databaseUrlProblem,
   DEFAULT_DATABASE_URL,
   parseDatabaseUrl,
+  shownUrl,
   STORAGES,
   urlForms,
 } from '../config/storages.ts';
@@ -44,7 +45,7 @@ export function storageOf(
     throw new UsageError(`${name} ${databaseUrlProblem(url, reachable)}`);
   }
   if (storage.kind.persistent) return storage;
-  throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
+  throw new UsageError(`${name} is ${shownUrl(url)}, which no other process can reach; ${instead}`);
 }
 
 /** What was opened, for `await using`, which closes it at the end of the block. */
@@ -55,7 +56,7 @@ export async function closing<T extends { close(): Promise<void> }>(
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
 
-/** Reports on standard error which storage a command has used: without user, password and options of its URL. */
+/** Reports on standard error which storage a command has used. */
 export function sayUsed(used: 'read from' | 'wrote to', { url }: Storage, session: Session): void {
-  session.note(`${used} ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
+  session.note(`${used} ${shownUrl(url)}`);
 }

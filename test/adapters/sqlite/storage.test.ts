@@ -96,11 +96,11 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
   it.each([
     [
       'sqlite://relative.db',
-      'sqlite://relative.db is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
+      'sqlite:// is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
     ],
     [
       'sqlite:///petstore.db',
-      'sqlite:///petstore.db is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
+      'sqlite:// is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
     ],
     ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
   ])('is refused when it is ambiguous: %s', async (url, message) => {

@@ -102,6 +102,7 @@ it('prints no secret from its environment when it cannot start', async () => {
     `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
     `mongodb://me:${PASSWORD}@/petstore`,
     `postgres://me:${PASSWORD}@127.0.0.1/petstore`,
+    `sqlite://me:${PASSWORD}@127.0.0.1/petstore`,
   ];
   const commands = urls.flatMap((DATABASE_URL) => [
     new Command(['keys', 'list'], { DATABASE_URL }),
