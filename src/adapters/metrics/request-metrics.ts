@@ -17,8 +17,8 @@ export type AnsweredRequest = {
 
 /** What the labels of requests are made of. */
 export type MeasuredApi = {
-  /** The pattern of the route whose calls are counted by key. */
-  readonly deprecatedRoute: string;
+  /** Whether the calls of an operation are counted by key. */
+  readonly isDeprecated: (method: string | undefined, route: string) => boolean;
   /** Every status that the server can send. */
   readonly statuses: readonly number[];
 };
@@ -33,7 +33,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const NONE = 'none';
 
 /** Counts requests and takes their time. What clients send never becomes a label. */
-export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
+export function requestMetrics(registry: Registry, { isDeprecated, statuses }: MeasuredApi) {
   const registers = [registry];
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
@@ -78,7 +78,7 @@ export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }
         status_class: status === undefined ? NONE : `${Math.trunc(status / 100)}xx`,
       };
       durations.observe(labels, durationMs / 1_000);
-      if (route === deprecatedRoute && keyId !== undefined) countDeprecatedCall(keyId);
+      if (keyId !== undefined && isDeprecated(method, route)) countDeprecatedCall(keyId);
     },
   };
 }

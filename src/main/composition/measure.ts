@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import { getPet } from '../../adapters/http/operations/get-pet.ts';
+import { OPERATIONS } from '../../adapters/http/operations/operations.ts';
 import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
 import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
+import type { Operation } from '../../adapters/http/operations/operation.ts';
 import { readBuild } from '../config/build.ts';
 
 /** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
@@ -11,7 +12,12 @@ const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
 /** Loads and creates the metrics of this process. A service without them does not load prom-client. */
 export async function loadMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild());
+  return createMetrics({ isDeprecated, statuses: STATUSES }, readBuild());
+}
+
+function isDeprecated(method = '', route: string): boolean {
+  const isCalled = (one: Operation) => one.route === route && one.methods.includes(method);
+  return OPERATIONS.some((one) => one.deprecation !== undefined && isCalled(one));
 }
 
 /** Counts the answers that the log is told about. */

@@ -13,7 +13,7 @@ import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { aStorage, BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
 
-const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
+const API = { isDeprecated: () => false, statuses: [] };
 
 const AWAY = new StorageUnavailable('away');
 

@@ -14,7 +14,7 @@ const LIST: AnsweredRequest = {
 function measured() {
   const registry = new Registry();
   const requests = requestMetrics(registry, {
-    deprecatedRoute: '/v1/pets/:petId',
+    isDeprecated: (method, route) => method !== 'PATCH' && route === '/v1/pets/:petId',
     statuses: [200, 404],
   });
   const answer = (request: Partial<AnsweredRequest>) => {
@@ -103,6 +103,7 @@ it('the calls of a deprecated operation are counted by the id of the key, whatev
   answer({ method: 'HEAD', route: '/v1/pets/:petId', status: 404 });
   answer({ route: '/v1/pets/:petId', keyId: 'ann' });
   answer({ route: '/v1/pets/:petId', keyId: undefined });
+  answer({ method: 'PATCH', route: '/v1/pets/:petId' });
   expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual({
     'petstore_deprecated_calls_total{key_id="tom"}': 2,
     'petstore_deprecated_calls_total{key_id="ann"}': 1,
