@@ -100,6 +100,13 @@ it('the table of log lines has none of the level info, and none that the sources
   expect(stale).toStrictEqual([]);
 });
 
+it('no message of the package or the executable names a file that only a clone has', () => {
+  const texts = sources.flatMap((source) => source.match(/"[^"\n]*"/g) ?? []);
+  const names =
+    /\b(?:bench|deploy|docs|examples|proof|scripts|test)\/[\w/-]+\.\w|(?:README|CHANGELOG|SECURITY)\.md/;
+  expect(texts.filter((text) => names.test(text))).toStrictEqual([]);
+});
+
 /** Every failure that a client sees as a 5xx. */
 const FAILURES = {
   'pet-ids-exhausted': new PetIdsExhausted(),

@@ -42,7 +42,7 @@ export function warnIfUnfit(file: string, log: StorageLog): void {
   if (SHARED.test(type))
     log.warn(
       `the SQLite file ${file} is on a network or shared file system (${type}), whose locks may let a second service ` +
-        'in; put it on a disk of this machine, as docs/storage.md lists',
+        'in; put it on a disk of this machine',
     );
 }
 

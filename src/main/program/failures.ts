@@ -51,6 +51,8 @@ export class StorageUnsound extends Error {
   readonly fault = 'operator';
 
   constructor(findings: number) {
-    super(`the storage has ${countText(findings, 'problem')}; see docs/storage.md#check-a-storage`);
+    super(
+      `the storage has ${countText(findings, 'problem')}; repair damaged records in their place, or restore a backup`,
+    );
   }
 }

@@ -43,7 +43,7 @@ const RECORD_USES_EVERY_MS = 10_000;
 /** It names no variable: without a proxy, TRUST_PROXY would let clients forge addresses. */
 const NO_PROXY =
   'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
-  'one, as docs/operations.md#a-proxy-in-front shows';
+  'one that limits the connections and the time of each address';
 
 /** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;

@@ -119,8 +119,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await expect(probe.check()).rejects.toThrow(
       new StorageUnavailable(
         `the account of the database "${DATABASE}" may not insert on "pets", update on "api_keys", ` +
-          'insert on "rate_limits", update on "rate_limits"; docs/storage.md has the table of roles, ' +
-          'and deploy/mongodb/create-roles.js makes them',
+          'insert on "rate_limits", update on "rate_limits"; grant it these actions',
       ),
     );
     expect(await pets.list({ limit: 1 })).toBeInstanceOf(Array);
@@ -139,8 +138,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
   ])('are refused at the start when a right is certainly missing: %s', async (user, missing) => {
     await expect(openService(urlOf(user))).rejects.toThrow(
       new StorageSetupError(
-        `the account of the database "${DATABASE}" may not ${missing}; docs/storage.md has the table of roles, ` +
-          'and deploy/mongodb/create-roles.js makes them',
+        `the account of the database "${DATABASE}" may not ${missing}; grant it these actions`,
       ),
     );
   });
@@ -168,7 +166,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
 
     expect(await command.ended).toBe(1);
     expect(command.stderr).toBe(
-      'petstore: MongoDB is unavailable: Unauthorized (13); docs/storage.md has the table of roles\n',
+      'petstore: MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides\n',
     );
   });
 });

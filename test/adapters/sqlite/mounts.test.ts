@@ -55,7 +55,7 @@ it.runIf(isAllowed)(
     const warnings = [
       `the SQLite file ${inMemory} is in memory (tmpfs), where no pet lasts; put it on a disk`,
       `the SQLite file ${remote} is on a network or shared file system (nfs4), whose locks may let a second service ` +
-        'in; put it on a disk of this machine, as docs/storage.md lists',
+        'in; put it on a disk of this machine',
     ];
     expect(program.stderr).toBe('');
     // A service, a command that writes pets and one that creates a key.

@@ -21,7 +21,7 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
   const lines = command.stdout.split('\n').slice(0, -2);
   expect(command.stderr).toBe(
     `petstore: read from ${DATABASE_URL.split('?')[0]}\npetstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
-      'see docs/storage.md#check-a-storage\n',
+      'repair damaged records in their place, or restore a backup\n',
   );
   return lines;
 }

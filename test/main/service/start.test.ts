@@ -12,7 +12,7 @@ const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 
 const NO_PROXY =
   'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
-  'one, as docs/operations.md#a-proxy-in-front shows';
+  'one that limits the connections and the time of each address';
 
 describe('a service', () => {
   it('builds absolute URLs from PUBLIC_URL', async () => {

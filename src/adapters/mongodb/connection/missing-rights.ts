@@ -38,8 +38,7 @@ export async function missingRights(db: Db): Promise<string | undefined> {
   });
   return missing.length === 0
     ? undefined
-    : `the account of the database "${db.databaseName}" may not ${missing.join(', ')}; docs/storage.md has the table ` +
-        'of roles, and deploy/mongodb/create-roles.js makes them';
+    : `the account of the database "${db.databaseName}" may not ${missing.join(', ')}; grant it these actions`;
 }
 
 async function privilegesOf(db: Db): Promise<readonly Privilege[] | undefined> {

@@ -51,7 +51,10 @@ export function described(error: unknown): string {
   const { code, codeName = 'a code of https://www.mongodb.com/docs/manual/reference/error-codes' } = reply;
   // For the failure of a single document, a reply has the number only.
   const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
-  const advice = code === CODES.Unauthorized ? '; docs/storage.md has the table of roles' : '';
+  const advice =
+    code === CODES.Unauthorized
+      ? '; the role readWrite has the rights of the service, and dbAdmin those of migrate besides'
+      : '';
   return `${name} (${String(code)})${advice}`;
 }
 

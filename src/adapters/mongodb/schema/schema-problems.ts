@@ -7,7 +7,7 @@ import { indexesOf, indexProblems } from './indexes.ts';
 
 export const UNSEEN =
   'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
-  'go unnoticed; deploy/mongodb/create-roles.js adds the right';
+  'go unnoticed; grant it the actions listCollections and listIndexes';
 
 /**
  * The one place that says what is wrong with the collections and their indexes. What it does not name is fine, such as a

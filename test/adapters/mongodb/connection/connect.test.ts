@@ -36,7 +36,7 @@ it.each<readonly [MongoClient, Error, string]>([
   [
     client,
     unauthorized('not authorized on shop to execute command { find: "pets" }'),
-    `${at} Unauthorized (13); docs/storage.md has the table of roles`,
+    `${at} Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides`,
   ],
   [
     clientOf(hosts),

@@ -84,7 +84,7 @@ it.each([
     'that the storage is unavailable',
     new MongoServerError({ message: 'not authorized', code: 13 }),
     new StorageUnavailable(
-      'MongoDB is unavailable: Unauthorized (13); docs/storage.md has the table of roles',
+      'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
     ),
   ],
 ])('reports at once what no retry can mend: %s', async (_, error, reason) => {

@@ -118,7 +118,7 @@ it.each<readonly [string, Error, string]>([
   [
     'a right that is missing',
     reply(13),
-    'MongoDB is unavailable: Unauthorized (13); docs/storage.md has the table of roles',
+    'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
   ],
   [
     'a name that only the server knows',
