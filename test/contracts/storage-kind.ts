@@ -3,7 +3,7 @@ import type { ApiKeyRepository } from '../../src/application/ports/api-key-repos
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
 import type { ServiceOptions } from '../../src/application/ports/storage-kind.ts';
-import { shownUrl } from '../../src/main/config/storages.ts';
+import { shownUrl } from '../../src/main/command-line/command-storage.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';

@@ -3,7 +3,6 @@ import {
   databaseUrlProblem,
   DEFAULT_DATABASE_URL,
   parseDatabaseUrl,
-  shownUrl,
   STORAGES,
   urlForms,
 } from '../config/storages.ts';
@@ -54,6 +53,11 @@ export async function closing<T extends { close(): Promise<void> }>(
 ): Promise<T & AsyncDisposable> {
   const opened = await opening;
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
+}
+
+/** A URL as a person may see it: without user, password and options, whatever the storage. */
+export function shownUrl(url: string): string {
+  return url.replace(/^([a-z][\w+.-]*:\/\/)(?:[^?#]*@)?([^?#]*).*/is, '$1$2');
 }
 
 /** Reports on standard error which storage a command has used. */

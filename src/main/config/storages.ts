@@ -16,11 +16,6 @@ export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): St
   return kind && { kind, url };
 }
 
-/** A URL as a person may see it: without user, password and options, whatever the storage. */
-export function shownUrl(url: string): string {
-  return url.replace(/^([a-z][\w+.-]*:\/\/)(?:[^?#]*@)?([^?#]*).*/is, '$1$2');
-}
-
 /** The kinds that have this method. */
 export function kindsWith(
   method: 'migrate' | 'backUp' | 'restore',
