@@ -7,6 +7,7 @@ import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test, type TestContext } from 'vitest';
 import { startChromium } from './chromium.ts';
+import { ERROR_STATUS } from '../../src/adapters/http/contract/errors.ts';
 import { type Api, startApi } from '../../test/support/http.ts';
 import { ROOT } from '../../test/support/process.ts';
 
@@ -370,6 +371,30 @@ describe('the docs page in a browser', () => {
     expect(await error.innerText()).toMatch(
       /^404\s+PET_NOT_FOUND: No animal has this id\.\s+no pet has the id 42$/,
     );
+  });
+
+  test('the tables of its rules name every scope, every limit and every code', async (context) => {
+    const visited = await visit(context);
+    const rows = (table: string) => visited.page.locator(`#${table}-rows tr`).allInnerTexts();
+    expect(await rows('scope')).toStrictEqual([
+      'pets:read\tList animals, Get an animal',
+      'pets:write\tAdd an animal',
+    ]);
+    expect(await rows('limit')).toStrictEqual([
+      '408\tThe headers took more than 10 s to arrive, or the request more than 30 s.',
+      '413\tThe body is larger than 65536 bytes.',
+      '414\tThe URL is longer than 8192 bytes.',
+      '431\tThe request line and headers are larger than 16384 bytes.',
+    ]);
+    const codes = (await rows('error')).map((row) => row.split('\t'));
+    expect(new Set(codes.map(([status, code]) => `${code} ${status}`))).toStrictEqual(
+      new Set(Object.entries(ERROR_STATUS).map(([code, status]) => `${code} ${status}`)),
+    );
+    expect(codes.every(([, , meaning = '']) => /^[A-Z].*\.$/.test(meaning))).toBe(true);
+    expect(codes.map(([status]) => Number(status)).toSorted((a, b) => a - b)).toStrictEqual(
+      codes.map(([status]) => Number(status)),
+    );
+    expectQuiet(visited);
   });
 
   test.for([

@@ -8,7 +8,8 @@ import type { RateLimit } from '../../domain/api-key.ts';
 import { answerErrors } from './middleware/answer-errors.ts';
 import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
-import { logRequest, type State } from './middleware/log-request.ts';
+import { logRequest } from './middleware/log-request.ts';
+import type { State } from './middleware/state.ts';
 import { answerMethods } from './middleware/routes.ts';
 import {
   baseUrl,

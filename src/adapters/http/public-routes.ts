@@ -3,11 +3,12 @@ import type { Router, RouterMiddleware } from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import { petIdsWarning } from '../../domain/pet.ts';
-import type { State } from './middleware/log-request.ts';
+import type { State } from './middleware/state.ts';
 import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from './openapi/docs-page.ts';
 import { openApiDocument } from './operations/document.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { SHUTTING_DOWN } from './contract/refusals.ts';
+import { V1 } from './contract/versions.ts';
 
 type Dependencies = Pick<OperationDependencies, 'baseUrl' | 'basePath'> & {
   readonly probe: StorageProbe;
@@ -61,7 +62,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
     '/': (ctx) => {
       const base = baseUrl(ctx.req);
       ctx.vary('Accept');
-      ctx.body = JSON.stringify({ api: `${base}/v1`, docs: `${base}/docs`, openapi: `${base}/openapi.json` });
+      ctx.body = JSON.stringify({ api: base + V1, docs: `${base}/docs`, openapi: `${base}/openapi.json` });
       if (ctx.accepts('json', 'html') !== 'html') return;
       ctx.status = 302;
       ctx.set('Location', `${basePath}/docs`);

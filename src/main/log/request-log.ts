@@ -4,6 +4,7 @@ import type {
   RequestLog,
   RequestRecord,
 } from '../../adapters/http/contract/request-log.ts';
+import { isVersioned } from '../../adapters/http/contract/versions.ts';
 import { faultOf } from '../../application/ports/fault.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
@@ -92,5 +93,5 @@ export function requestLog(log: Logger): RequestLog {
 
 /** Whether the answer shows that the storage works. */
 function hasUsedStorage({ route = '', status = 0 }: RequestRecord): boolean {
-  return [200, 201, 404].includes(status) && (route === '/readyz' || route.startsWith('/v1/'));
+  return [200, 201, 404].includes(status) && (route === '/readyz' || isVersioned(route));
 }

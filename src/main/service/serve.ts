@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { V1 } from '../../adapters/http/contract/versions.ts';
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { withoutEffect } from '../config/without-effect.ts';
@@ -42,7 +43,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
     const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
-        `  curl ${insecure}-H 'Authorization: Bearer ${madeKey.token}' '${url}/v1/pets'\n\n` +
+        `  curl ${insecure}-H 'Authorization: Bearer ${madeKey.token}' '${url}${V1}/pets'\n\n` +
         `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n${lasting}`,
     );
     standardError.flush();

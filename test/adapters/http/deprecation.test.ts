@@ -27,7 +27,7 @@ test.each([
 });
 
 test('another operation on the path announces nothing', async () => {
-  const removePet = { ...listPets, path: getPet.path, methods: ['DELETE'] };
+  const removePet = { ...listPets, route: getPet.route, methods: ['DELETE'] };
   const announce = announceDeprecations([getPet, removePet], () => 'http://petstore.example');
   const announcedOn = async (method: string) => {
     const headers = {};

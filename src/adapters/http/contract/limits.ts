@@ -10,9 +10,6 @@ export const MAX_URL_BYTES = 8 * 1024;
 /** The longest `Idempotency-Key`, without its quotes. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
-/** The longest `X-Request-Id` that the service accepts, in characters. */
-export const MAX_REQUEST_ID_LENGTH = 64;
-
 /** Time until the last header of a request has arrived. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 

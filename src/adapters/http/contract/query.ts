@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { parse } from './schemas.ts';
+import { parse } from './parse.ts';
 
 /** How many query strings are remembered. A walk through the pages brings a new one with every request. */
 const REMEMBERED_QUERIES = 1_000;

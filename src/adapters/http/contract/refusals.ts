@@ -1,7 +1,7 @@
 import type { Place } from '../../json/json-error-place.ts';
 import type { Allowance } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit, Scope } from '../../../domain/api-key.ts';
-import { type Deprecation, sunsetDay } from './answer-headers.ts';
+import { type Deprecation, sunsetDay } from './deprecation.ts';
 import { type ErrorCode, RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
@@ -69,20 +69,10 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param meant the pattern of a route without the slash at the end of the path, or with `/v1` before it */
+/** @param meant the pattern of a route without the slash at the end of the path, or with a version before it */
 export function routeNotFound(meant?: string): RequestRefused {
   const hint = meant === undefined ? '' : `; the path is ${meant}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
-}
-
-/** Methods as a header lists them, each once. */
-export function methodList(methods: readonly string[]): string {
-  return [...new Set(methods)].toSorted().join(', ');
-}
-
-/** The value of `Allow` for a path with these methods. The service answers OPTIONS itself. */
-export function allowHeader(methods: readonly string[]): string {
-  return methodList([...methods, 'OPTIONS']);
 }
 
 /** @param allow the value of the `Allow` header */

@@ -17,7 +17,6 @@ import {
   petNameProblem,
 } from '../../../domain/pet.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
-import { invalidValues } from './refusals.ts';
 
 // Only the OpenAPI document uses the metadata: see ../openapi/schemas.ts.
 
@@ -132,20 +131,3 @@ export const ErrorBody = v.pipe(
   }),
   v.description('The body of every error response.'),
 );
-
-/**
- * Parses a value from outside.
- *
- * @param whole the name of the value itself, for problems that belong to no field
- * @throws {RequestRefused} INVALID_CURSOR when the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
- * names every problem.
- */
-export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
-  const { success, output, issues } = v.safeParse(schema, input);
-  if (success) return output;
-  const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
-  const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
-  // A strict object reports a parameter that the operation does not have.
-  const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
-  throw invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
-}

@@ -3,7 +3,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router';
 import { answerHeaders } from '../contract/answer-headers.ts';
 import { errorAnswer, errorJson, RequestRefused } from '../contract/errors.ts';
 import type { RequestLog } from '../contract/request-log.ts';
-import type { State } from './log-request.ts';
+import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
 /**

@@ -6,7 +6,8 @@ import type { RateLimit } from '../../../domain/api-key.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
 import { INVALID_KEY, MALFORMED_CREDENTIALS, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
-import type { State } from './log-request.ts';
+import { isVersioned } from '../contract/versions.ts';
+import type { State } from './state.ts';
 
 /**
  * `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. The token
@@ -14,10 +15,10 @@ import type { State } from './log-request.ts';
  */
 const CREDENTIALS = /^bearer(?![\w!#$%&'*+.^`|~-])(?: +([\w.~+/-]+=*) *$)?/i;
 
-/** Requires a valid API key for every path under `/v1`, existing or not. */
+/** Requires a valid API key for every path in a version of the API, existing or not. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {
   return async (ctx, next) => {
-    if (!ctx.path.startsWith('/v1/') && ctx.path !== '/v1') return next();
+    if (!isVersioned(ctx.path)) return next();
     const credentials = CREDENTIALS.exec(ctx.req.headers.authorization ?? '');
     // A request with another scheme lacks credentials: RFC 6750, section 3.1.
     if (credentials === null) throw NO_CREDENTIALS;

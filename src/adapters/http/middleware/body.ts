@@ -6,7 +6,7 @@ import { jsonErrorPlace } from '../../json/json-error-place.ts';
 import { parseJson } from '../../json/exact-json.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
-import type { State } from './log-request.ts';
+import type { State } from './state.ts';
 
 /** JSON. Any parameter is allowed, because the type defines none, but the only charset is utf-8. */
 const JSON_TYPE =

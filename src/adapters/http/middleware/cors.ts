@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import { allowHeader, methodList } from '../contract/refusals.ts';
-import type { State } from './log-request.ts';
+import { allowHeader, methodList } from './routes.ts';
+import type { State } from './state.ts';
 
 /**
  * Response headers that pages may read in addition to the safelisted ones:

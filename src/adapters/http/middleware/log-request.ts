@@ -1,20 +1,8 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { Caller } from '../../../application/ports/token-verifier.ts';
-import { requestIdOf } from '../contract/answer-headers.ts';
+import { requestIdOf } from '../contract/request-id.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { clientAddress } from './request-target.ts';
-
-/** `ctx.state`: what the middleware knows about a request. */
-export type State = {
-  /** The `X-Request-Id` of the answer and of every log line. */
-  requestId: string;
-  /** The address of the client of an error answer, read while the connection is open. */
-  client?: string | undefined;
-  /** The query of an operation with a body, parsed. */
-  query?: unknown;
-  /** The verified API key. `authenticate` sets it for paths under `/v1`. */
-  caller?: Caller;
-};
+import type { State } from './state.ts';
 
 /**
  * Gives each request its id, and logs it when the client has the whole answer or has disconnected.

@@ -1,6 +1,22 @@
 import type { RouterMiddleware } from '@koa/router';
-import { allowHeader, methodNotAllowed, routeNotFound } from '../contract/refusals.ts';
-import type { State } from './log-request.ts';
+import { methodNotAllowed, routeNotFound } from '../contract/refusals.ts';
+import { API_VERSIONS } from '../contract/versions.ts';
+import type { State } from './state.ts';
+
+/** Methods as a header lists them, each once. */
+export function methodList(methods: readonly string[]): string {
+  return [...new Set(methods)].toSorted().join(', ');
+}
+
+/** The value of `Allow` for a path with these methods. The service answers OPTIONS itself. */
+export function allowHeader(methods: readonly string[]): string {
+  return methodList([...methods, 'OPTIONS']);
+}
+
+/** Matches the paths of a route. */
+export function pathPattern(route: string): RegExp {
+  return new RegExp(`^${route.replaceAll(/:\w+/g, '[^/]+')}$`);
+}
 
 /**
  * Answers what no route has answered: 404, 405 or OPTIONS. `router.allowedMethods()` would answer 501 to an unknown
@@ -12,18 +28,15 @@ import type { State } from './log-request.ts';
 export function answerMethods(paths: readonly string[], methods: readonly string[]): RouterMiddleware<State> {
   return (ctx) => {
     const { path, method, matched = [] } = ctx;
-    const known = path === '*' ? methods : matched.flatMap((layer) => layer.methods);
-    if (known.length === 0) {
+    const allowed = path === '*' ? methods : matched.flatMap((layer) => layer.methods);
+    if (allowed.length === 0) {
       const bare = path.replace(/\/$/, '');
-      throw routeNotFound(paths.find((pattern) => matches(pattern, bare) || matches(pattern, `/v1${bare}`)));
+      const near = [bare, ...API_VERSIONS.map((version) => version + bare)];
+      throw routeNotFound(paths.find((route) => near.some((each) => pathPattern(route).test(each))));
     }
-    const allow = allowHeader(known);
+    const allow = allowHeader(allowed);
     if (method !== 'OPTIONS') throw methodNotAllowed(allow);
     ctx.set('Allow', allow);
     ctx.status = 204;
   };
-}
-
-function matches(pattern: string, path: string): boolean {
-  return new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}$`).test(path);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { A_YEAR } from '../contract/answer-headers.ts';
-import type { State } from './log-request.ts';
+import type { State } from './state.ts';
 
 /** A name of the machine itself. A browser would ask for TLS on every port of it, whatever serves there. */
 const IS_LOOPBACK = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?:[:/]|$)/i;

@@ -1,17 +1,15 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Pet } from '../../../domain/pet.ts';
 import { type ErrorCode, errorAnswer, errorJson } from '../contract/errors.ts';
-import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../contract/limits.ts';
-import * as refusals from '../contract/refusals.ts';
 import {
-  ALWAYS,
-  LIMITED,
-  NOTHING_LEFT,
-  ON_THE_WIRE,
-  RATE_LIMIT,
-  type ResponseHeaders,
-  RETRY,
-} from './headers.ts';
+  HEADERS_TIMEOUT_MS,
+  MAX_BODY_BYTES,
+  MAX_HEADERS_BYTES,
+  MAX_URL_BYTES,
+  REQUEST_TIMEOUT_MS,
+} from '../contract/limits.ts';
+import * as refusals from '../contract/refusals.ts';
+import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY, shared } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
 /** The meaning of each error code, for every operation. */
@@ -25,7 +23,7 @@ export const CODE_MEANING = {
   PET_NOT_FOUND: 'No animal has this id.',
   ROUTE_NOT_FOUND: 'There is nothing at this path.',
   METHOD_NOT_ALLOWED: 'The path does not support this method. `Allow` lists the methods that it supports.',
-  REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  REQUEST_TIMEOUT: `The headers took more than ${HEADERS_TIMEOUT_MS / 1_000} s to arrive, or the request more than ${REQUEST_TIMEOUT_MS / 1_000} s.`,
   GONE: 'The operation has been removed.',
   PAYLOAD_TOO_LARGE: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
   URI_TOO_LONG: `The URL is longer than ${MAX_URL_BYTES} bytes.`,
@@ -44,15 +42,12 @@ export function response(
   description: string,
   schema: JsonObject,
   examples: Readonly<Record<string, unknown>>,
-  headers: ResponseHeaders = [],
+  headers: ResponseHeaders = {},
 ): JsonObject {
-  const refs = [...ALWAYS, ...headers].map((name) => {
-    return [ON_THE_WIRE[name] ?? name, { $ref: `#/components/headers/${name}` }] as const;
-  });
   const named = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
   return {
     description,
-    headers: Object.fromEntries(refs),
+    headers: { ...ALWAYS, ...headers },
     content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
   };
 }
@@ -60,20 +55,18 @@ export function response(
 /**
  * The responses to failures that several operations have in common, by the name of their component.
  *
- * @param allow the `Allow` header of the example
  * @param more headers of an operation, which the component does not have
  */
-export const sharedFailures = (allow: string, more: ResponseHeaders = []) => ({
-  Unauthorized: failure([refusals.INVALID_KEY], ['WWW-Authenticate', ...more]),
-  MethodNotAllowed: failure([refusals.methodNotAllowed(allow)], ['Allow', ...LIMITED, ...more]),
+export const sharedFailures = (more: ResponseHeaders = {}) => ({
+  Unauthorized: failure([refusals.INVALID_KEY], { ...shared('WWW-Authenticate'), ...more }),
   RequestTimeout: failure([refusals.REQUEST_TIMEOUT]),
   PayloadTooLarge: failure([refusals.BODY_TOO_LARGE], LIMITED),
   ChunkExtensionsTooLarge: failure([refusals.CHUNK_EXTENSIONS_TOO_LARGE]),
   UriTooLong: failure([refusals.URL_TOO_LONG]),
-  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], [...RETRY, ...more]),
+  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], { ...RETRY, ...more }),
   HeadersTooLarge: failure([refusals.HEADERS_TOO_LARGE]),
-  Internal: failure([new Error('a bug')], [...LIMITED, ...more]),
-  Unavailable: failure([new StorageUnavailable('no answer')], [...RETRY, ...more]),
+  Internal: failure([new Error('a bug')], { ...LIMITED, ...more }),
+  Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY, ...more }),
 });
 
 /**
@@ -84,7 +77,7 @@ export const sharedFailures = (allow: string, more: ResponseHeaders = []) => ({
  */
 export function failure(
   errors: readonly unknown[],
-  headers: ResponseHeaders = [],
+  headers: ResponseHeaders = {},
   remark?: string,
 ): JsonObject {
   const answers = errors.map(errorAnswer);

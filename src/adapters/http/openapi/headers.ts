@@ -1,40 +1,26 @@
-import { PET_STATUSES } from '../../../domain/pet.ts';
-import {
-  A_YEAR,
-  deprecationHeaders,
-  GET_PET_DEPRECATION,
-  rateLimitLeft,
-  rateLimitPolicy,
-  REQUEST_ID_PATTERN,
-  sunsetDay,
-} from '../contract/answer-headers.ts';
+import { A_YEAR, rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
+import { type Deprecation, deprecationHeaders, deprecationLink } from '../contract/deprecation.ts';
 import { RETRY_AFTER } from '../contract/errors.ts';
-import { CURSOR_PATTERN, encodeCursor } from '../contract/query.ts';
-import { scopeChallenge } from '../contract/refusals.ts';
+import { REQUEST_ID_PATTERN } from '../contract/request-id.ts';
 import type { JsonObject } from './schemas.ts';
 
-const DEPRECATION = deprecationHeaders(GET_PET_DEPRECATION);
+export function optional(description: string, rule: JsonObject, example: string | number): JsonObject {
+  return { description, schema: { type: 'string', ...rule }, example };
+}
 
-const optional = (description: string, rule: JsonObject, example: string | number) => ({
-  description,
-  schema: { type: 'string', ...rule },
-  example,
-});
+export function required(description: string, rule: JsonObject, example: string | number): JsonObject {
+  return { ...optional(description, rule, example), required: true };
+}
 
-const required = (description: string, rule: JsonObject, example: string | number) => ({
-  ...optional(description, rule, example),
-  required: true,
-});
-
-const exactly = (description: string, value: string) => required(description, { enum: [value] }, value);
-
-const MISSING_SCOPE = 'The scope that the API key lacks (RFC 6750).';
+export function exactly(description: string, value: string): JsonObject {
+  return required(description, { enum: [value] }, value);
+}
 
 /** The rate limit of the examples, used up. */
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** The response headers that belong to the API, not those of HTTP servers in general. */
+/** The response headers that several operations have. Those of HTTP servers in general are left out. */
 export const HEADERS = {
   'X-Request-Id': required(
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
@@ -50,13 +36,6 @@ export const HEADERS = {
     'The scheme to use. Has `error="invalid_token"` when the request carried an invalid key (RFC 6750).',
     { pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
     'Bearer realm="petstore", error="invalid_token"',
-  ),
-  ReadScope: exactly(MISSING_SCOPE, scopeChallenge('pets:read')),
-  WriteScope: exactly(MISSING_SCOPE, scopeChallenge('pets:write')),
-  Allow: required(
-    'The methods that the path supports.',
-    { pattern: '^[A-Z]+(, [A-Z]+)*$' },
-    'GET, HEAD, OPTIONS',
   ),
   'Retry-After': required(
     'How long to wait before retrying, in seconds.',
@@ -75,61 +54,48 @@ export const HEADERS = {
     { pattern: '^"key";r=(0|[1-9][0-9]*);t=[1-9][0-9]*$' },
     rateLimitLeft(NOTHING_LEFT),
   ),
-  Location: optional(
-    'The path of the new animal, below the path of the server. Absent from ' +
-      `${sunsetDay(GET_PET_DEPRECATION)} on, when getPet is removed.`,
-    { format: 'uri-reference', pattern: '^(/[^?#]*)?/v1/pets/[1-9][0-9]*$' },
-    '/v1/pets/42',
-  ),
-  'Idempotent-Replayed': optional(
-    'Present when an earlier request with the same `Idempotency-Key` added the animal.',
-    { enum: ['true'] },
-    'true',
-  ),
-  'Next-Cursor': optional(
-    'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
-    { pattern: CURSOR_PATTERN },
-    encodeCursor(43n),
-  ),
-  NextPage: optional(
-    'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
-    { pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' },
-    `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}` +
-      `&cursor=${encodeCursor(43n)}>; rel="next"`,
-  ),
-  Deprecation: exactly(
-    'When the operation became deprecated, in seconds since 1970 (RFC 9745).',
-    DEPRECATION.Deprecation,
-  ),
-  Sunset: exactly('When the operation will be removed (RFC 8594).', DEPRECATION.Sunset),
-  DeprecationLink: required(
-    'An explanation of the deprecation.',
-    { pattern: '^<https?://[^<> ]+>; rel="deprecation"; type="text/html"$' },
-    '<https://petstore.example/docs#getPet>; rel="deprecation"; type="text/html"',
-  ),
-} satisfies Record<string, JsonObject>;
-
-/** The headers of a response, by the names of their components. */
-export type ResponseHeaders = readonly (keyof typeof HEADERS)[];
-
-/** The names on the wire of components that are named for what they say. */
-export const ON_THE_WIRE: Readonly<Partial<Record<string, string>>> = {
-  ReadScope: 'WWW-Authenticate',
-  WriteScope: 'WWW-Authenticate',
-  NextPage: 'Link',
-  DeprecationLink: 'Link',
 };
 
-export const ALWAYS: ResponseHeaders = ['X-Request-Id', 'Strict-Transport-Security'];
+/** The headers of a response by name: each is a header object or the reference to one. */
+export type ResponseHeaders = Readonly<Record<string, JsonObject>>;
 
-/** Headers of a page when another one follows. */
-export const NEXT_PAGE: ResponseHeaders = ['NextPage', 'Next-Cursor'];
+function reference(component: string): JsonObject {
+  return { $ref: `#/components/headers/${component}` };
+}
 
-/** Headers of every answer of a deprecated operation, except when the service could not parse the path. */
-export const DEPRECATED: ResponseHeaders = ['Deprecation', 'Sunset', 'DeprecationLink'];
+export function shared(...names: readonly (keyof typeof HEADERS)[]): ResponseHeaders {
+  return Object.fromEntries(names.map((name) => [name, reference(name)]));
+}
+
+export const ALWAYS = shared('X-Request-Id', 'Strict-Transport-Security');
 
 /** Headers of every answer to a request whose API key is known and has a rate limit. */
-export const LIMITED: ResponseHeaders = ['RateLimit-Policy', 'RateLimit'];
+export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 
 /** Headers of every answer after which a client should wait. */
-export const RETRY: ResponseHeaders = ['Retry-After', ...LIMITED];
+export const RETRY = { ...shared('Retry-After'), ...LIMITED };
+
+/**
+ * The headers of every answer of a deprecated operation, except when the service could not parse the path.
+ *
+ * @returns the components of the document that they need, and the headers of a response
+ */
+export function announcement(name: string, deprecation: Deprecation) {
+  const { Deprecation, Sunset } = deprecationHeaders(deprecation);
+  const described: ResponseHeaders = {
+    Deprecation: exactly(
+      'When the operation became deprecated, in seconds since 1970 (RFC 9745).',
+      Deprecation,
+    ),
+    Sunset: exactly('When the operation will be removed (RFC 8594).', Sunset),
+    Link: required(
+      'An explanation of the deprecation.',
+      { pattern: '^<https?://[^<> ]+>; rel="deprecation"; type="text/html"$' },
+      deprecationLink('https://petstore.example', name),
+    ),
+  };
+  const component = (header: string) => `${name}.${header}`;
+  const headers = Object.keys(described).map((header) => [header, reference(component(header))] as const);
+  const components = Object.entries(described).map(([header, value]) => [component(header), value] as const);
+  return { components: Object.fromEntries(components), headers: Object.fromEntries(headers) };
+}

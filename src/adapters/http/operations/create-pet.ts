@@ -1,15 +1,16 @@
-import type { RouterContext } from '@koa/router';
 import { IdempotencyKeyReused } from '../../../application/pets/errors.ts';
 import { petJson } from '../../json/exact-json.ts';
-import type { State } from '../middleware/log-request.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
-import { LIMITED } from '../openapi/headers.ts';
+import { LIMITED, optional } from '../openapi/headers.ts';
 import { type JsonObject, schemaRef } from '../openapi/schemas.ts';
-import { GET_PET_DEPRECATION, isSunset } from '../contract/answer-headers.ts';
+import { isSunset, sunsetDay } from '../contract/deprecation.ts';
 import { idempotencyKey } from '../contract/idempotency.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../contract/limits.ts';
 import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../contract/refusals.ts';
-import { NewPet, parse } from '../contract/schemas.ts';
+import { parse } from '../contract/parse.ts';
+import { NewPet } from '../contract/schemas.ts';
+import { V1 } from '../contract/versions.ts';
+import { GET_PET_DEPRECATION } from './get-pet.ts';
 import { type Operation, operation } from './operation.ts';
 
 const IDEMPOTENCY_KEY: JsonObject = {
@@ -24,20 +25,20 @@ const IDEMPOTENCY_KEY: JsonObject = {
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
 };
 
-function keyOf({ req, method, state }: RouterContext<State>) {
-  const { id, originId = id } = state.caller!;
-  return idempotencyKey(req.headers['idempotency-key'], originId, `${method} ${createPet.route}`);
-}
-
 const { name, categoryId, status } = EXAMPLES.rex;
 
 export const createPet: Operation = operation({
   name: 'createPet',
   method: 'post',
+  version: V1,
   path: '/pets',
   scope: 'pets:write',
   body: NewPet,
-  checkHeaders: keyOf,
+  readHeaders({ req, method, state }) {
+    const { id, originId = id } = state.caller!;
+    const operationName = `${method} ${createPet.route}`;
+    state.idempotencyKey = idempotencyKey(req.headers['idempotency-key'], originId, operationName);
+  },
   summary: 'Add an animal',
   description:
     'The service answers `201` after the storage has acknowledged the animal as durable. After a `503` or a ' +
@@ -54,11 +55,25 @@ export const createPet: Operation = operation({
       },
     },
     responses: {
-      201: response('The new animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, [
-        'Location',
-        'Idempotent-Replayed',
-        ...LIMITED,
-      ]),
+      201: response(
+        'The new animal.',
+        schemaRef('Pet'),
+        { animal: EXAMPLES.rex },
+        {
+          Location: optional(
+            'The path of the new animal, below the path of the server. Absent from ' +
+              `${sunsetDay(GET_PET_DEPRECATION)} on, when getPet is removed.`,
+            { format: 'uri-reference', pattern: `^(/[^?#]*)?${createPet.route}/[1-9][0-9]*$` },
+            `${createPet.route}/42`,
+          ),
+          'Idempotent-Replayed': optional(
+            'Present when an earlier request with the same `Idempotency-Key` added the animal.',
+            { enum: ['true'] },
+            'true',
+          ),
+          ...LIMITED,
+        },
+      ),
       400: failure(
         [
           thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
@@ -71,13 +86,14 @@ export const createPet: Operation = operation({
     },
   }),
   handler({ createPet: useCase, basePath, now, log }) {
+    const location = basePath + createPet.route;
     return async (ctx, _query, draft) => {
-      const { requestId } = ctx.state;
+      const { requestId, idempotencyKey: key } = ctx.state;
       const caller = ctx.state.caller!;
-      const { pet, replayed } = await useCase.execute(draft, keyOf(ctx));
+      const { pet, replayed } = await useCase.execute(draft, key);
       // Logged before the answer: the pet exists even if the client never learns of it.
       log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
-      if (!isSunset(GET_PET_DEPRECATION, now())) ctx.set('Location', `${basePath}/v1/pets/${pet.id}`);
+      if (!isSunset(GET_PET_DEPRECATION, now())) ctx.set('Location', `${location}/${pet.id}`);
       if (replayed) ctx.set('Idempotent-Replayed', 'true');
       ctx.status = 201;
       ctx.body = JSON.stringify(petJson(pet));

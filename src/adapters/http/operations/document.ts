@@ -1,14 +1,20 @@
-import type { Scope } from '../../../domain/api-key.ts';
+import { allowHeader } from '../middleware/routes.ts';
 import { failure, sharedFailures } from '../openapi/answers.ts';
-import { DEPRECATED, HEADERS, LIMITED } from '../openapi/headers.ts';
+import { announcement, exactly, HEADERS, LIMITED, required } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
-import { sunsetDay } from '../contract/answer-headers.ts';
+import { sunsetDay } from '../contract/deprecation.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
-import { allowHeader, insufficientScope, UNSUPPORTED_MEDIA_TYPE } from '../contract/refusals.ts';
+import {
+  insufficientScope,
+  methodNotAllowed,
+  scopeChallenge,
+  UNSUPPORTED_MEDIA_TYPE,
+} from '../contract/refusals.ts';
+import { V1 } from '../contract/versions.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
-const API_VERSION = '1.0.0';
+const DOCUMENT_VERSION = '1.0.0';
 
 const introduction = (base: string) =>
   'A catalogue of animals: list them, add one, get one. Every request carries an API key, as ' +
@@ -33,32 +39,22 @@ const BODY =
 let described: JsonObject | undefined;
 
 /**
- * The OpenAPI 3.0.3 document, generated from the schemas and limits that the service enforces.
+ * The OpenAPI 3.0.3 document of version 1, generated from the schemas and limits that the service enforces.
  *
  * @param base the base of the service's URLs, without a trailing slash, such as `https://petstore.example`
  */
 export function openApiDocument(base: string): JsonObject {
-  described ??= {
-    security: [{ apiKey: [] }],
-    tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
-    paths: paths(),
-    components: {
-      schemas: componentSchemas(),
-      headers: HEADERS,
-      responses: sharedFailures(allowHeader(OPERATIONS.flatMap(({ methods }) => methods))),
-      securitySchemes: { apiKey: API_KEY },
-    },
-  };
+  described ??= describeOperations(OPERATIONS.filter(({ version }) => version === V1));
   return {
     openapi: '3.0.3',
     info: {
       title: 'Petstore',
-      version: API_VERSION,
+      version: DOCUMENT_VERSION,
       description: introduction(base),
       contact: { name: 'The Petstore maintainers' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: `${base}/v1`, description: 'Version 1 of the API.' }],
+    servers: [{ url: base + V1, description: 'Version 1 of the API.' }],
     externalDocs: {
       url: `${base}/docs`,
       description: 'The rules of the API, and a form for each operation.',
@@ -67,31 +63,48 @@ export function openApiDocument(base: string): JsonObject {
   };
 }
 
-function paths(): JsonObject {
-  const byPath = Object.groupBy(OPERATIONS, ({ path }) => path);
+/** What the document says of the operations of one version. */
+export function describeOperations(operations: readonly Operation[]): JsonObject {
+  const announced = operations.map((each) => announcementOf(each).components);
+  return {
+    security: [{ apiKey: [] }],
+    tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
+    paths: paths(operations),
+    components: {
+      schemas: componentSchemas(),
+      headers: Object.assign({}, HEADERS, ...announced) as JsonObject,
+      responses: sharedFailures(),
+      securitySchemes: { apiKey: API_KEY },
+    },
+  };
+}
+
+function announcementOf({ name, deprecation }: Operation): ReturnType<typeof announcement> {
+  return deprecation === undefined ? { components: {}, headers: {} } : announcement(name, deprecation);
+}
+
+function paths(all: readonly Operation[]): JsonObject {
+  const byPath = Object.groupBy(all, ({ path }) => path);
   return Object.fromEntries(
     Object.entries(byPath).map(([path, operations = []]) => {
       const allow = allowHeader(operations.flatMap(({ methods }) => methods));
-      return [path, Object.fromEntries(operations.map((it) => [it.method, describe(it, allow)]))];
+      return [path, Object.fromEntries(operations.map((each) => [each.method, describe(each, allow)]))];
     }),
   );
 }
 
-/** The header of the refusal of an API key without the scope. */
-const SCOPE_HEADER = {
-  'pets:read': 'ReadScope',
-  'pets:write': 'WriteScope',
-} as const satisfies Record<Scope, keyof typeof HEADERS>;
-
 /** @param allow the `Allow` header of its path */
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
-  const { parameters = [], requestBody, responses } = documentation();
+  const { headers: announced } = announcementOf(operation);
+  const { parameters = [], requestBody, responses } = documentation(announced);
   const ofQuery = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
-  const announced = deprecation === undefined ? [] : DEPRECATED;
-  const own = sharedFailures(allow, announced);
+  const own = sharedFailures(announced);
   const shared = (key: keyof typeof own) => ({ $ref: `#/components/responses/${key}` });
   const announcing = (key: keyof typeof own) => (deprecation === undefined ? shared(key) : own[key]);
+  const common = { ...LIMITED, ...announced };
+  const scopeHeader = exactly('The scope that the API key lacks (RFC 6750).', scopeChallenge(scope));
+  const allowed = required('The methods that the path supports.', { pattern: '^[A-Z]+(, [A-Z]+)*$' }, allow);
   return {
     operationId: name,
     tags: ['animals'],
@@ -110,8 +123,8 @@ function describe(operation: Operation, allow: string): JsonObject {
     }),
     responses: {
       401: announcing('Unauthorized'),
-      403: failure([insufficientScope(scope)], [SCOPE_HEADER[scope], ...LIMITED, ...announced]),
-      405: announcing('MethodNotAllowed'),
+      403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...common }),
+      405: failure([methodNotAllowed(allow)], { Allow: allowed, ...common }),
       // This one, 413, 414 and 431 can occur before the operation is known.
       408: shared('RequestTimeout'),
       413: shared(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),

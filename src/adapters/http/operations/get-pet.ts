@@ -1,13 +1,16 @@
 import * as v from 'valibot';
 import { PetNotFound } from '../../../application/pets/errors.ts';
+import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import { isInt64 } from '../../../domain/pet.ts';
 import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
-import { DEPRECATED, LIMITED } from '../openapi/headers.ts';
+import { LIMITED } from '../openapi/headers.ts';
 import { parameter, schemaRef } from '../openapi/schemas.ts';
-import { GET_PET_DEPRECATION, sunsetDay } from '../contract/answer-headers.ts';
+import { type Deprecation, sunsetDay } from '../contract/deprecation.ts';
+import { parse } from '../contract/parse.ts';
 import { gone } from '../contract/refusals.ts';
-import { parse } from '../contract/schemas.ts';
+import { V1 } from '../contract/versions.ts';
+import { listPets } from './list-pets.ts';
 import { operation } from './operation.ts';
 
 const PET_ID = 'must be an int64 in canonical decimal digits';
@@ -25,26 +28,32 @@ const PetId = v.pipe(
   }),
 );
 
-const ANNOUNCED = [...DEPRECATED, ...LIMITED];
+/** The days are public: `CHANGELOG.md` names them. From the sunset on, no operation has the path of a pet. */
+export const GET_PET_DEPRECATION: WhilePetsNeverChange<Deprecation> = {
+  since: new Date('2026-11-20'),
+  sunset: new Date('2030-12-05'),
+  replacement: `GET ${listPets.route}`,
+};
 
 export const getPet = operation({
   name: 'getPet',
   method: 'get',
+  version: V1,
   path: '/pets/{petId}',
   scope: 'pets:read',
   deprecation: GET_PET_DEPRECATION,
   summary: 'Get an animal',
   description:
-    `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /v1/pets\` with a \`status\` ` +
+    `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`${GET_PET_DEPRECATION.replacement}\` with a \`status\` ` +
     'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
     'could not parse the path.',
-  documentation: () => ({
+  documentation: (announced) => ({
     parameters: [parameter('path', 'petId', PetId)],
     responses: {
-      200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, ANNOUNCED),
+      200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, { ...announced, ...LIMITED }),
       400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
-      404: failure([new PetNotFound(42n)], ANNOUNCED),
-      410: failure([gone(GET_PET_DEPRECATION)], ANNOUNCED),
+      404: failure([new PetNotFound(42n)], { ...announced, ...LIMITED }),
+      410: failure([gone(GET_PET_DEPRECATION)], { ...announced, ...LIMITED }),
     },
   }),
   handler({ getPet: useCase }) {

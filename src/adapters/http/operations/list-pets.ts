@@ -1,14 +1,16 @@
 import * as v from 'valibot';
 import { DamagedPet } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { PAGE_SIZE } from '../../../domain/pet.ts';
+import { PAGE_SIZE, PET_STATUSES } from '../../../domain/pet.ts';
 import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
-import { LIMITED, NEXT_PAGE } from '../openapi/headers.ts';
+import { LIMITED, optional, RETRY } from '../openapi/headers.ts';
 import { schemaRef } from '../openapi/schemas.ts';
+import { parse } from '../contract/parse.ts';
 import { CURSOR_PATTERN, decodeCursor, encodeCursor, strictQuery } from '../contract/query.ts';
-import { parse, PetStatus } from '../contract/schemas.ts';
-import { operation } from './operation.ts';
+import { PetStatus } from '../contract/schemas.ts';
+import { V1 } from '../contract/versions.ts';
+import { type Operation, operation } from './operation.ts';
 
 // Each message completes a sentence that begins with the name of the parameter.
 const ONCE = 'must be given only once';
@@ -55,9 +57,25 @@ export const PageQuery = strictQuery({
   cursor: v.optional(Cursor),
 });
 
-export const listPets = operation({
+/** Headers of a page when another one follows. */
+const nextPage = () => ({
+  Link: optional(
+    'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
+    { pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' },
+    `<https://petstore.example${listPets.route}?limit=2&status=${PET_STATUSES[0]}` +
+      `&cursor=${encodeCursor(43n)}>; rel="next"`,
+  ),
+  'Next-Cursor': optional(
+    'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
+    { pattern: CURSOR_PATTERN },
+    encodeCursor(43n),
+  ),
+});
+
+export const listPets: Operation = operation({
   name: 'listPets',
   method: 'get',
+  version: V1,
   path: '/pets',
   scope: 'pets:read',
   query: PageQuery,
@@ -75,7 +93,7 @@ export const listPets = operation({
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [EXAMPLES.rex, EXAMPLES.mia], none: [] },
-        [...NEXT_PAGE, ...LIMITED],
+        { ...nextPage(), ...LIMITED },
       ),
       400: failure(
         [
@@ -86,7 +104,7 @@ export const listPets = operation({
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        ['Retry-After', ...NEXT_PAGE, ...LIMITED],
+        { ...nextPage(), ...RETRY },
         'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
     },
@@ -97,7 +115,7 @@ export const listPets = operation({
       const linkNext = (id: bigint) => {
         const filter = status === undefined ? '' : `&status=${status}`;
         const next = encodeCursor(id);
-        const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${next}`;
+        const url = `${baseUrl(ctx.req)}${listPets.route}?limit=${limit}${filter}&cursor=${next}`;
         ctx.set({ Link: `<${url}>; rel="next"`, 'Next-Cursor': next });
       };
       try {

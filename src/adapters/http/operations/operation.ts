@@ -6,14 +6,16 @@ import type { GetPet } from '../../../application/pets/get-pet.ts';
 import type { ListPets } from '../../../application/pets/list-pets.ts';
 import type { Scope } from '../../../domain/api-key.ts';
 import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
-import type { State } from '../middleware/log-request.ts';
+import type { State } from '../middleware/state.ts';
 import type { BaseUrl } from '../middleware/request-target.ts';
+import type { ResponseHeaders } from '../openapi/headers.ts';
 import type { JsonObject } from '../openapi/schemas.ts';
-import { type Deprecation, isSunset } from '../contract/answer-headers.ts';
+import { type Deprecation, isSunset } from '../contract/deprecation.ts';
+import { parse } from '../contract/parse.ts';
 import { NoQuery, queryParser } from '../contract/query.ts';
 import { gone, insufficientScope } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
-import { parse } from '../contract/schemas.ts';
+import type { ApiVersion } from '../contract/versions.ts';
 
 export type OperationDependencies = {
   readonly listPets: Pick<ListPets, 'execute'>;
@@ -37,7 +39,8 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   /** `operationId` in the OpenAPI document. */
   readonly name: string;
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Below `/v1`, as in the OpenAPI document: `/pets/{petId}`. */
+  readonly version: ApiVersion;
+  /** Below the version, as in the OpenAPI document: `/pets/{petId}`. */
   readonly path: string;
   readonly scope: Scope;
   readonly deprecation?: Deprecation;
@@ -45,12 +48,16 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   readonly query?: Query;
   /** Absent from an operation that ignores a body. */
   readonly body?: Body;
-  /** Throws what the headers alone decide, before the body is read. */
-  readonly checkHeaders?: (ctx: Context) => void;
+  /** Parses headers into the state, before the body is read. Throws what they alone decide. */
+  readonly readHeaders?: (ctx: Context) => void;
   readonly summary: string;
   readonly description: string;
-  /** What the OpenAPI document says besides, made on first use. */
-  readonly documentation: () => {
+  /**
+   * What the OpenAPI document says besides, made on first use.
+   *
+   * @param announced the headers that announce the deprecation
+   */
+  readonly documentation: (announced: ResponseHeaders) => {
     /** Parameters outside of the query. */
     readonly parameters?: readonly JsonObject[];
     /** The content of the body: its schema and examples. */
@@ -82,13 +89,13 @@ export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
 export function operation<Query extends QuerySchema = typeof NoQuery, Body extends BodySchema = undefined>(
   definition: Definition<Query, Body>,
 ): Operation {
-  const { method, path, scope, deprecation, query, body, checkHeaders, handler } = definition;
+  const { method, version, path, scope, deprecation, query, body, readHeaders, handler } = definition;
   const parseQuery = queryParser(query ?? NoQuery);
   type ParsedBody = Parameters<ReturnType<typeof handler>>[2];
   return {
     ...definition,
     methods: method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()],
-    route: `/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    route: version + path.replaceAll(/\{(\w+)\}/g, ':$1'),
     answer(dependencies) {
       const { authenticate, now } = dependencies;
       const handle = handler(dependencies);
@@ -97,7 +104,7 @@ export function operation<Query extends QuerySchema = typeof NoQuery, Body exten
         if (deprecation !== undefined && isSunset(deprecation, now())) throw gone(deprecation);
         if (body !== undefined) requireJson(ctx.req);
         ctx.state.query = parseQuery(ctx.querystring);
-        checkHeaders?.(ctx);
+        readHeaders?.(ctx);
         return next();
       };
       const answer: RouterMiddleware<State> = (ctx) => {

@@ -1,7 +1,8 @@
 import type { Middleware } from 'koa';
-import type { State } from '../middleware/log-request.ts';
+import { pathPattern } from '../middleware/routes.ts';
 import type { BaseUrl } from '../middleware/request-target.ts';
-import { deprecationHeaders } from '../contract/answer-headers.ts';
+import type { State } from '../middleware/state.ts';
+import { deprecationHeaders, deprecationLink } from '../contract/deprecation.ts';
 import { createPet } from './create-pet.ts';
 import { getPet } from './get-pet.ts';
 import { listPets } from './list-pets.ts';
@@ -15,19 +16,19 @@ export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
  * deprecated. A response of another operation on that path announces nothing.
  */
 export function announceDeprecations(operations: readonly Operation[], baseUrl: BaseUrl): Middleware<State> {
-  const deprecated = operations.flatMap(({ name, path, deprecation }) => {
+  const deprecated = operations.flatMap(({ name, route, deprecation }) => {
     if (deprecation === undefined) return [];
-    const others = operations.filter((other) => other.path === path && other.deprecation === undefined);
-    const pattern = new RegExp(`^/v1${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
-    const methods = others.flatMap((other) => other.methods);
-    return { name, pattern, methodsOfOthers: methods, headers: deprecationHeaders(deprecation) };
+    const others = operations.filter((other) => other.route === route && other.deprecation === undefined);
+    const methodsOfOthers = others.flatMap(({ methods }) => methods);
+    return { name, headers: deprecationHeaders(deprecation), pattern: pathPattern(route), methodsOfOthers };
   });
   return (ctx, next) => {
     const { path, method } = ctx;
-    const found = deprecated.find((it) => it.pattern.test(path) && !it.methodsOfOthers.includes(method));
+    const found = deprecated.find(
+      ({ pattern, methodsOfOthers }) => pattern.test(path) && !methodsOfOthers.includes(method),
+    );
     if (found !== undefined) {
-      const Link = `<${baseUrl(ctx.req)}/docs#${found.name}>; rel="deprecation"; type="text/html"`;
-      ctx.set({ ...found.headers, Link });
+      ctx.set({ ...found.headers, Link: deprecationLink(baseUrl(ctx.req), found.name) });
     }
     return next();
   };

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
-import { requestIdOf } from '../contract/answer-headers.ts';
 import { errorJson, type RequestRefused } from '../contract/errors.ts';
 import { NOT_HTTP } from '../contract/refusals.ts';
+import { requestIdOf } from '../contract/request-id.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { isAmbiguous, lastAnswer } from './broken-request.ts';
 

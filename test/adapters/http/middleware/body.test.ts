@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import Koa from 'koa';
 import { expect, test } from 'vitest';
 import { readBody } from '../../../../src/adapters/http/middleware/body.ts';
-import type { State } from '../../../../src/adapters/http/middleware/log-request.ts';
+import type { State } from '../../../../src/adapters/http/middleware/state.ts';
 import { CREATED, whole } from '../../../support/answer.ts';
 import { keyWith, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';

@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
 import packageJson from '../../../../package.json' with { type: 'json' };
+import { V1 } from '../../../../src/adapters/http/contract/versions.ts';
+import { describeOperations } from '../../../../src/adapters/http/operations/document.ts';
+import { operation } from '../../../../src/adapters/http/operations/operation.ts';
+import { OPERATIONS as ALL } from '../../../../src/adapters/http/operations/operations.ts';
 import { startApi } from '../../../support/http.ts';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -19,8 +23,8 @@ function* nodes(node: unknown = document, path = '#'): Generator<readonly [strin
   for (const [key, value] of Object.entries(node)) yield* nodes(value, `${path}/${key}`);
 }
 
-function at(path: string): unknown {
-  return path.split(' ').reduce<unknown>((node, key) => (node as Node)[key], document);
+function at(path: string, from: unknown = document): unknown {
+  return path.split(' ').reduce((node, key) => (node as Node)[key], from);
 }
 
 type Response = { readonly $ref?: string; readonly headers: Node };
@@ -95,7 +99,7 @@ it('the OpenAPI document is open, and makes no client send or expect more than t
     expect(at(`components schemas ${schema}`)).not.toHaveProperty('additionalProperties');
   }
   expect(at('components schemas Error properties code')).not.toHaveProperty('enum');
-  for (const header of ['RateLimit', 'RateLimit-Policy', 'Next-Cursor']) {
+  for (const header of ['RateLimit', 'RateLimit-Policy']) {
     expect(at(`components headers ${header}`)).not.toHaveProperty('required');
   }
   // A tool that sends every example lists the beginning of the catalogue, and repeats no key.
@@ -144,5 +148,33 @@ it('the OpenAPI document has no pattern that a dialect of regular expressions ca
     expect(pattern.replaceAll(/\\(?:[.sS]|x[0-9a-f]{2})/g, ''), path).not.toMatch(/\\|\(\?/);
     expect(pattern, path).toMatch(/^\^.*\$$/);
     expect(() => [new RegExp(pattern), new RegExp(pattern, 'u')], path).not.toThrow();
+  }
+});
+
+it('the OpenAPI document names in each 405 the methods of its path, also when a path has several operations', () => {
+  const deletePet = operation({
+    name: 'deletePet',
+    version: V1,
+    method: 'delete',
+    path: '/pets/{petId}',
+    scope: 'pets:write',
+    summary: 'Remove an animal',
+    description: 'An operation that does not exist.',
+    documentation: () => ({ responses: {} }),
+    handler: () => async () => {},
+  });
+  const described = describeOperations([...ALL, deletePet]);
+  const allow = {
+    '/pets get': 'GET, HEAD, OPTIONS, POST',
+    '/pets post': 'GET, HEAD, OPTIONS, POST',
+    '/pets/{petId} get': 'DELETE, GET, HEAD, OPTIONS',
+    '/pets/{petId} delete': 'DELETE, GET, HEAD, OPTIONS',
+  };
+  for (const [place, methods] of Object.entries(allow)) {
+    const refusal = at(`paths ${place} responses 405`, described);
+    expect(at('headers Allow example', refusal), place).toBe(methods);
+    expect(at('content application/json examples METHOD_NOT_ALLOWED value message', refusal), place).toBe(
+      `this path allows ${methods}`,
+    );
   }
 });

@@ -13,6 +13,9 @@ function pretty(text) {
   }
 }
 
+/** The codes of the limits on what a client sends. */
+const LIMITS = new Set(['REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'URI_TOO_LONG', 'HEADERS_TOO_LARGE']);
+
 const nothing = () => null;
 const isError = (_response, status) => Number(status) >= 400;
 const statusesOf = (responses) => responses.keySeq().join(', ');
@@ -127,14 +130,53 @@ new MutationObserver(describeElements).observe(root, { childList: true, subtree:
 
 const response = await fetch('openapi.json');
 const spec = await response.json();
+const operations = Object.values(spec.paths).flatMap(Object.values);
+const version = new URL(spec.servers[0].url).pathname.split('/').at(-1);
+
+/** Adds a row to a table of the rules. Backticks mark code. */
+function addRow(table, ...texts) {
+  const cells = texts.map((text) => {
+    const parts = text.split('`').map((part, index) => {
+      return index % 2 === 0 ? part : Object.assign(document.createElement('code'), { textContent: part });
+    });
+    const cell = document.createElement('td');
+    cell.append(...parts);
+    return cell;
+  });
+  const row = document.createElement('tr');
+  row.append(...cells);
+  document.getElementById(table).append(row);
+}
+
+/** Which operations each scope is for. */
+const scopes = Map.groupBy(operations, ({ description }) => /scope `(.+?)`/.exec(description)[1]);
+for (const [scope, allowed] of scopes) {
+  addRow('scope-rows', `\`${scope}\``, allowed.map(({ summary }) => summary).join(', '));
+}
+
+/** The status, the code and the meaning of each error. This one belongs to no operation. */
+const errors = new Map([['ROUTE_NOT_FOUND', ['404', 'ROUTE_NOT_FOUND', 'There is nothing at this path.']]]);
+for (const found of operations.flatMap(({ responses }) => Object.values(responses))) {
+  const { description, content } = spec.components.responses[found.$ref?.split('/').at(-1)] ?? found;
+  for (const [, code, meaning] of description.matchAll(/^`([A-Z_\d]+)`: (.+)$/gm)) {
+    errors.set(code, [String(content['application/json'].examples[code].value.status), code, meaning]);
+  }
+}
+for (const [status, code, meaning] of [...errors.values()].toSorted(([a], [b]) => a - b)) {
+  addRow('error-rows', status, `\`${code}\``, meaning);
+  if (LIMITS.has(code)) addRow('limit-rows', status, meaning);
+}
+
 // The document may name another way to the service, which the Content-Security-Policy would refuse.
 spec.servers = [{ url: new URL('.', document.baseURI).href.slice(0, -1) }];
 // Shown as they are called.
-spec.paths = Object.fromEntries(Object.entries(spec.paths).map(([path, item]) => [`/v1${path}`, item]));
+spec.paths = Object.fromEntries(
+  Object.entries(spec.paths).map(([path, item]) => [`/${version}${path}`, item]),
+);
 
 /** Where Swagger UI shows each operation, by its id. */
 const places = new Map();
-for (const operation of Object.values(spec.paths).flatMap(Object.values)) {
+for (const operation of operations) {
   places.set(operation.operationId, `#/${operation.tags[0]}/${operation.operationId}`);
   if (operation.deprecated) operation.summary += ' (deprecated)';
 }

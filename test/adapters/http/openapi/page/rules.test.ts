@@ -1,10 +1,5 @@
 import { expect, it } from 'vitest';
 import openApi from '../../../../../openapi.json' with { type: 'json' };
-import { SERVER_LIMITS } from '../../../../../src/adapters/http/server/limits.ts';
-import { ERROR_STATUS } from '../../../../../src/adapters/http/contract/errors.ts';
-import * as limits from '../../../../../src/adapters/http/contract/limits.ts';
-import { SCOPES } from '../../../../../src/domain/api-key.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../../src/domain/pet.ts';
 import { rulesOfPage } from '../../../../support/rules-of-page.ts';
 
 const rules = await rulesOfPage();
@@ -21,32 +16,6 @@ it('have the sections that the answers and the OpenAPI document link to', () => 
     'errors',
     'compatibility',
   ]);
-});
-
-it.each([
-  ['URL', `${limits.MAX_URL_BYTES / 1024} KiB`, 414],
-  ['Request line and headers', `${limits.MAX_HEADERS_BYTES / 1024} KiB`, 431],
-  ['Body', `${limits.MAX_BODY_BYTES / 1024} KiB`, 413],
-  ['Time until the last header has arrived', `${SERVER_LIMITS.headersTimeoutMs / 1000} s`, 408],
-  ['Time until the whole request has arrived', `${SERVER_LIMITS.requestTimeoutMs / 1000} s`, 408],
-])('name the limit: %s, %s, %i', (what, maximum, status) => {
-  expect(rules).toContain(`<tr><td>${what}</td><td>${maximum}</td><td><code>${status}</code></td></tr>`);
-});
-
-it('are those of integers and of request ids', () => {
-  expect(rules).toContain(`exact from ${INT64_MIN} to ${INT64_MAX}.`);
-  expect(rules).toContain(
-    `1 to ${limits.MAX_REQUEST_ID_LENGTH} of the characters <code>A-Z a-z 0-9 _ . -</code>.`,
-  );
-});
-
-it('name every scope and every code', () => {
-  for (const scope of SCOPES) {
-    expect(rules).toMatch(new RegExp(`<tr><td><code>${scope}</code></td><td>[^<]+</td></tr>`));
-  }
-  for (const [code, status] of Object.entries(ERROR_STATUS)) {
-    expect(rules).toMatch(new RegExp(`<tr><td>${status}</td><td><code>${code}</code></td><td>.+</td></tr>`));
-  }
 });
 
 it('escape what is not HTML', () => {

@@ -1,0 +1,19 @@
+import * as v from 'valibot';
+import { invalidValues } from './refusals.ts';
+
+/**
+ * Parses a value from outside.
+ *
+ * @param whole the name of the value itself, for problems that belong to no field
+ * @throws {RequestRefused} INVALID_CURSOR when the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
+ * names every problem.
+ */
+export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
+  const { success, output, issues } = v.safeParse(schema, input);
+  if (success) return output;
+  const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
+  const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
+  // A strict object reports a parameter that the operation does not have.
+  const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
+  throw invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
+}
