@@ -91,11 +91,9 @@ export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_
  * @throws {StorageUnavailable}
  */
 export async function retryAndTranslate<T>(work: () => T): Promise<T> {
-  try {
-    return await retryWhileBusy(work);
-  } catch (error) {
+  return retryWhileBusy(work).catch((error) => {
     throw translated(error);
-  }
+  });
 }
 
 /** @returns a {@link StorageSetupError} when opening the file failed; the error itself when it is a bug */

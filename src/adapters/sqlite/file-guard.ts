@@ -10,6 +10,8 @@ const LOCK_ADVICE =
 
 type GuardedFile = ReturnType<typeof guarded>;
 
+export type FileGuard = ReturnType<typeof guardFiles>;
+
 /**
  * Refuses writes while the database file, its WAL, the WAL index or the service lock is missing. An operator may
  * remove, rename or replace any of them. SQLite would keep writing to the open files, which the next start cannot find.
@@ -20,89 +22,70 @@ type GuardedFile = ReturnType<typeof guarded>;
  * none.
  *
  * The guard does not notice a file that is overwritten in place.
+ *
+ * @param db a connection that has read something, so that its WAL exists
+ * @param ino the inode that had the name of the file before the connection was opened
+ * @param lock the service lock, if this process holds it
+ * @throws {StorageUnavailable} when a file is missing already, or was replaced since
  */
-export class FileGuard {
-  readonly #db: DatabaseSync;
-  readonly #host: StorageHost;
-  readonly #file: string;
-  readonly #wal: GuardedFile;
-  readonly #files: readonly GuardedFile[];
-  #problem: string | undefined;
-
-  /**
-   * @param db a connection that has read something, so that its WAL exists
-   * @param ino the inode that had the name of the file before the connection was opened
-   * @param lock the service lock, if this process holds it
-   * @throws {StorageUnavailable} when a file is missing already, or was replaced since
-   */
-  constructor(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
-    const file = fileOf(db);
-    this.#db = db;
-    this.#host = host;
-    this.#file = file;
-    this.#wal = guarded(`${file}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
-    this.#files = [
-      guarded(
-        file,
-        `put it back under its name and leave ${file}-wal where it is (reads still work; on Linux the file can be ` +
-          `copied from /proc/${process.pid}/fd while this process runs)`,
-      ),
-      this.#wal,
-      guarded(`${file}-shm`, 'put it back, or stop every program that has the file open'),
-      ...(lock === undefined ? [] : [guarded(lock, LOCK_ADVICE)]),
-    ];
-    if (this.#files[0]?.ino !== ino) {
-      throw new StorageUnavailable(`${file} was replaced while it was being opened`);
-    }
-  }
-
-  /** Whether another program cannot be using what this process has open under another name. */
-  get isInPlace(): boolean {
-    return this.#files.every((file) => file.isInPlace());
-  }
-
-  /**
-   * Call it before the transaction of a write.
-   *
-   * @throws {StorageUnavailable} while a file is known to be missing
-   */
-  before(): void {
-    if (this.#problem !== undefined) this.after();
-  }
+export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
+  const path = fileOf(db);
+  const file = guarded(
+    path,
+    `put it back under its name and leave ${path}-wal where it is (reads still work; on Linux the file can be ` +
+      `copied from /proc/${process.pid}/fd while this process runs)`,
+  );
+  const wal = guarded(`${path}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
+  const shm = guarded(`${path}-shm`, 'put it back, or stop every program that has the file open');
+  const files = [file, wal, shm, ...(lock === undefined ? [] : [guarded(lock, LOCK_ADVICE)])];
+  if (file.ino !== ino) throw new StorageUnavailable(`${path} was replaced while it was being opened`);
+  let problem: string | undefined;
 
   /**
    * Call it when a write is on the disk, before it is acknowledged.
    *
    * @throws {StorageUnavailable} when a file is missing: the next start would not find the write
    */
-  after(): void {
-    const missing = this.#files.filter((file) => !file.isInPlace());
-    const problem = missing.length === 0 ? undefined : describe(missing);
-    if (problem !== this.#problem) {
-      this.#problem = problem;
-      this.#host.warn(problem ?? `${this.#file} and the files beside it are back in place: writes resume`);
+  function after(): void {
+    const missing = files.filter(({ isInPlace }) => !isInPlace());
+    const found = missing.length === 0 ? undefined : describe(missing);
+    if (found !== problem) {
+      problem = found;
+      host.warn(problem ?? `${path} and the files beside it are back in place: writes resume`);
       // Saves the WAL before anything else can go wrong. If more is missing, other programs may use another WAL index.
-      if (missing.length === 1 && missing[0] === this.#wal) this.#saveRemovedWal();
+      if (missing.length === 1 && missing[0] === wal) saveRemovedLog(db, host);
     }
     if (problem !== undefined) throw new StorageUnavailable(problem);
   }
 
-  /**
-   * Copies the removed WAL, which is still open, into the database file. Never throws: the caller may have committed a
-   * write, and SQLITE_BUSY would repeat it.
-   */
-  #saveRemovedWal(): void {
-    let outcome = 'were';
-    try {
-      const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: bigint };
-      if (busy !== 0n) outcome = 'could not be (another program has the file open)';
-    } catch (error) {
-      endIfSyncFailed(error, this.#host);
-      outcome = `could not be (${String(error)})`;
-    }
-    const contents = `the contents of the removed write-ahead log ${this.#wal.path}`;
-    this.#host.warn(`${contents} ${outcome} saved in ${this.#file}`);
+  return {
+    after,
+    /**
+     * Call it before the transaction of a write.
+     *
+     * @throws {StorageUnavailable} while a file is known to be missing
+     */
+    before: () => (problem === undefined ? undefined : after()),
+    /** Whether another program cannot be using what this process has open under another name. */
+    areInPlace: () => files.every(({ isInPlace }) => isInPlace()),
+  };
+}
+
+/**
+ * Copies the removed log, which is still open, into the database file. Never throws: the caller may have committed a
+ * write, and SQLITE_BUSY would repeat it.
+ */
+function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
+  let outcome = 'were';
+  try {
+    const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: bigint };
+    if (busy !== 0n) outcome = 'could not be (another program has the file open)';
+  } catch (error) {
+    endIfSyncFailed(error, host);
+    outcome = `could not be (${String(error)})`;
   }
+  const file = fileOf(db);
+  host.warn(`the contents of the removed write-ahead log ${file}-wal ${outcome} saved in ${file}`);
 }
 
 function describe(missing: readonly GuardedFile[]): string {

@@ -16,7 +16,7 @@ const LOCK_TIMEOUT_MS = 500;
  * that lets others read: `ROLLBACK; BEGIN IMMEDIATE`.
  *
  * If an operator deletes the lock file, a second service is still refused while the first has something in its log: see
- * `recoverLog`. The first service notices and stops writing: see `FileGuard`.
+ * `recoverLog`. The first service notices and stops writing: see `guardFiles`.
  *
  * The lock depends on the name of the file. `connect` refuses a file with a second name (a hard link). A file that is
  * mounted at two paths goes unnoticed.

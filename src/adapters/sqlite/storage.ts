@@ -20,11 +20,11 @@ export const sqliteStorage: StorageKind = {
   isUrl: (url) => /^sqlite:./s.test(url),
   urlProblem: (url) =>
     PATH.test(url) ? `is a path; did you mean ${url.replace(PATH, 'sqlite:$1')}?` : undefined,
-  openService: (url, { log, meter }) => openForWriting(url, log, { meter }),
-  openForReading: (url) => openForReading(url),
-  openForChecking: (url) => openForReading(url, { mayBeDamaged: true }),
-  openForWriting: (url, log) => openForWriting(url, log),
-  openKeys: (url, { log, mayCreate }) => openForWriting(url, log, { mayShare: true, mayCreate }),
+  openService: (url, { log, meter }) => openForWriting(url, true, log, { meter }),
+  openForReading: (url) => openForReading(url, false),
+  openForChecking: (url) => openForReading(url, true),
+  openForWriting: (url, log) => openForWriting(url, true, log),
+  openKeys: (url, { log, mayCreate }) => openForWriting(url, mayCreate, log, { mayShare: true }),
   async backUp(url, target, onProgress) {
     const { backUp } = await import('./backup.ts');
     await backUp(pathIn(url, false), target, onProgress);
@@ -37,20 +37,14 @@ export const sqliteStorage: StorageKind = {
   },
 };
 
-async function openForWriting(
-  url: string,
-  host: StorageHost,
-  { mayCreate = true, ...options }: OpenOptions & { readonly mayCreate?: boolean } = {},
-) {
+async function openForWriting(url: string, mayCreate: boolean, host: StorageHost, options?: OpenOptions) {
   const path = pathIn(url, mayCreate);
-  const { openSqliteStorage } = await import('./open.ts');
-  return openSqliteStorage(path, host, options);
+  return (await import('./open.ts')).openSqliteStorage(path, host, options);
 }
 
-async function openForReading(url: string, { mayBeDamaged = false } = {}) {
+async function openForReading(url: string, mayBeDamaged: boolean) {
   const path = pathIn(url, false);
-  const { openSqliteForReading } = await import('./open.ts');
-  return openSqliteForReading(path, mayBeDamaged);
+  return (await import('./open.ts')).openSqliteForReading(path, mayBeDamaged);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { copyFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from 'vitest';
-import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
+import { guardFiles } from '../../../src/adapters/sqlite/file-guard.ts';
 import { type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -136,7 +136,7 @@ it('a file that is replaced while it is being opened is refused', async () => {
   await rename(file, `${file}-kept`);
   await copyFile(`${file}-kept`, file);
 
-  expect(() => new FileGuard(db, silentHost, ino)).toThrow(
+  expect(() => guardFiles(db, silentHost, ino)).toThrow(
     new StorageUnavailable(`${file} was replaced while it was being opened`),
   );
 });
@@ -150,7 +150,7 @@ it.each(['-wal', '-shm', '.lock'])(
     await writeFile(`${file}.lock`, '');
     await rm(file + suffix);
 
-    expect(() => new FileGuard(db, silentHost, inodeOf(), `${file}.lock`)).toThrow(
+    expect(() => guardFiles(db, silentHost, inodeOf(), `${file}.lock`)).toThrow(
       new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
     );
   },
