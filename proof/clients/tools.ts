@@ -1,6 +1,7 @@
-import { access, constants, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { onPath } from '../../test/support/mongod-binary.ts';
 import { shell } from './shell.ts';
 
 /** What a generator needs. `npm` and `python` stand for the pinned packages in this folder. */
@@ -63,19 +64,8 @@ const PACKAGES: Readonly<Partial<Record<Tool, Package>>> = {
 export async function missingPrograms(tools: readonly Tool[]): Promise<readonly string[]> {
   const missing = tools
     .flatMap((tool) => PROGRAMS[tool])
-    .map(async (name) => ((await isOnPath(name)) ? [] : [name]));
+    .map(async (name) => ((await onPath(name)) === undefined ? [name] : []));
   return (await Promise.all(missing)).flat();
-}
-
-async function isOnPath(name: string): Promise<boolean> {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const found = folders.map((folder) =>
-    access(join(folder, name), constants.X_OK).then(
-      () => true,
-      () => false,
-    ),
-  );
-  return (await Promise.all(found)).includes(true);
 }
 
 /** Installs the pinned packages of these tools into the cache, unless they are there already. */

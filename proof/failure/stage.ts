@@ -8,7 +8,7 @@ import { revocations, turnOverKeys } from './turn-over-keys.ts';
 import { until } from './until.ts';
 
 /** How long the service may take to recover after the storage is back. */
-export const RESUME_MS = 2_000;
+const RESUME_MS = 2_000;
 
 /** The short form is for every change, the full one for publication. */
 export type Form = 'short' | 'full';
@@ -121,11 +121,11 @@ export class Stage implements AsyncDisposable {
   }
 
   /**
-   * Call it as soon as the storage can accept pets again. The service must recover by itself within {@link RESUME_MS}.
+   * Call it as soon as the storage can accept pets again. The service must recover by itself in time.
    *
    * @param since only pets that were acknowledged after this time count
    */
-  async resumes(load: Load, since: number): Promise<void> {
+  async resumes(load: Load, since: number, withinMs = RESUME_MS): Promise<void> {
     const storageBack = performance.now();
     const first = await until('the first pet after an outage', () =>
       load.history.calls.find(
@@ -133,7 +133,7 @@ export class Stage implements AsyncDisposable {
       ),
     );
     load.healed();
-    this.bar('resumed after the storage was back', Math.max(0, first.ended - storageBack), RESUME_MS);
+    this.bar('resumed after the storage was back', Math.max(0, first.ended - storageBack), withinMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,8 @@
 import { parseArgs } from 'node:util';
-import { exhaust } from './exhaust.ts';
 import { countFrom, play } from './play.ts';
 import { runSchedule, type Scenario } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { describeStates } from '../states.ts';
-import { twoServices } from './two-services.ts';
 
 /** A run of so many schedules must reach every state. */
 const FULL_RUN = 5_000;
@@ -14,9 +12,7 @@ const USAGE = `usage: npm run simulate -- [options]
   --from N     the first seed (default: 1)
   --only NAME  one scenario: ${SCENARIOS.map(({ name }) => name).join(', ')}
   --flaw NAME  breaks a promise on purpose; the simulation must find it
-  --trace      prints every event of the schedules
-or: npm run simulate -- --deviations N
-  plays every schedule of ${twoServices.name} that differs from the default in at most N choices`;
+  --trace      prints every event of the schedules`;
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +21,6 @@ const { values } = parseArgs({
     only: { type: 'string' },
     flaw: { type: 'string' },
     trace: { type: 'boolean', default: false },
-    deviations: { type: 'string' },
   },
 });
 
@@ -35,39 +30,19 @@ const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || value
 const knowsFlaw = values.flaw === undefined || chosen.some(({ flaws }) => flaws.includes(values.flaw!));
 if (chosen.length === 0 || !knowsFlaw) fail();
 
-if (values.deviations !== undefined) await playAll(wholeNumber(values.deviations));
-else for (const scenario of chosen) await playSome(scenario);
+for (const scenario of chosen) await playSome(scenario);
 
 async function playSome(scenario: Scenario): Promise<void> {
   if (values.trace) await printTraces(scenario);
   const startedMs = performance.now();
   const { violation, reached } = await play(scenario, { seeds: countFrom(from, seeds), flaw: values.flaw });
   const range = `seeds ${from} to ${from + seeds - 1}`;
-  print(violation ?? `${scenario.name}: ${range}: no violation (${secondsSince(startedMs)} s)`);
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
+  print(violation ?? `${scenario.name}: ${range}: no violation (${seconds} s)`);
   const states = describeStates(scenario.states, reached);
   print(states);
   const isFull = seeds >= FULL_RUN && values.flaw === undefined;
   if (violation !== undefined || (isFull && states.includes('NEVER'))) process.exitCode = 1;
-}
-
-async function playAll(deviations: number): Promise<void> {
-  const startedMs = performance.now();
-  const { schedules, violation } = await exhaust(twoServices, deviations, values.flaw);
-  const seconds = secondsSince(startedMs);
-  if (violation === undefined) {
-    print(
-      `${twoServices.name}: all ${schedules} schedules within ${deviations} deviations: no violation (${seconds} s)`,
-    );
-    return;
-  }
-  print(
-    [...violation.trace, `${twoServices.name}, schedule ${schedules}:`, ...violation.violations].join('\n'),
-  );
-  process.exitCode = 1;
-}
-
-function secondsSince(startedMs: number): string {
-  return ((performance.now() - startedMs) / 1_000).toFixed(1);
 }
 
 async function printTraces(scenario: Scenario): Promise<void> {

@@ -88,18 +88,6 @@ export class PetCallers {
     await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
   }
 
-  /** Every process adds a pet under a key of its own, and reads the first page twice. Never rejects. */
-  async addAndRead(): Promise<void> {
-    const work = this.#store.repositories.map(async (repository, process) => {
-      await this.#insertUnder(repository, process + 1, 'content');
-      await this.#listFrom(repository, process, FIRST_PAGE);
-      await this.#listFrom(repository, process, FIRST_PAGE);
-    });
-    await Promise.all(work);
-    await this.#simulation.wait('recovered', RECOVERY_MS);
-    await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
-  }
-
   /** Starts some inserts at once. */
   insertSome(count: number): void {
     for (const _ of numbers(count)) void this.#insert(this.#store.repositories[0]!);

@@ -67,7 +67,7 @@ export const petsOnMongodb: Scenario = {
 };
 
 /** Callers of one service for each client. */
-export function callersOf(
+function callersOf(
   simulation: Simulation,
   set: ReplicaSet,
   clients: readonly MongoClientModel[],

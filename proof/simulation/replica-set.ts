@@ -135,9 +135,9 @@ export class ReplicaSet {
     }
   }
 
-  /** Schedules one election, which a choice can take before any other event. */
+  /** Schedules one election. */
   electOnce(): void {
-    this.simulation.last('election', () => this.#elect(false));
+    this.simulation.later('election', 0, () => this.#elect(false));
   }
 
   /** @param mayRepeat whether another election may follow at once */

@@ -30,15 +30,8 @@ export type Outcome = {
 };
 
 /** Runs one schedule. Equal arguments give equal outcomes. */
-export function runSchedule(scenario: Scenario, seed: number, flaw?: string): Promise<Outcome> {
-  return runSimulation(new Simulation(new SeededRandom(seed)), scenario, flaw);
-}
-
-export async function runSimulation(
-  simulation: Simulation,
-  scenario: Pick<Scenario, 'begin'>,
-  flaw: string | undefined,
-): Promise<Outcome> {
+export async function runSchedule(scenario: Scenario, seed: number, flaw?: string): Promise<Outcome> {
+  const simulation = new Simulation(new SeededRandom(seed));
   const onUnhandled = (error: unknown) =>
     simulation.check(false, () => `a rejection that nothing handles: ${String(error)}`);
   process.on('unhandledRejection', onUnhandled);

@@ -89,11 +89,6 @@ export class Simulation {
     this.#outside.push({ name, run, dueMs: this.#nowMs + delayMs, order: this.#order++ });
   }
 
-  /** The outside does something at any time: in any order with everything, by default after all that is due at once. */
-  last(name: string, run: () => void): void {
-    this.#outside.push({ name, run, dueMs: this.#nowMs, order: Infinity });
-  }
-
   /** Resolves after the delay, as an event of the outside. For the callers of the code under test. */
   wait(name: string, delayMs: number): Promise<void> {
     return new Promise((resolve) => this.later(name, delayMs, resolve));

@@ -1,10 +1,9 @@
 import { stat, writeFile } from 'node:fs/promises';
-import { cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort } from '../failure/free-port.ts';
-import { load } from '../failure/machine.ts';
+import { load, machine } from '../failure/machine.ts';
 import { ReplicaSet } from '../failure/replica-set.ts';
 import { API_KEY, ServiceProcess } from '../failure/service-process.ts';
 import { scrape } from '../../test/support/metrics.ts';
@@ -12,7 +11,7 @@ import { ROOT } from '../../test/support/process.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { MixedLoad } from './mixed-load.ts';
 import { page } from './page.ts';
-import { rowsOf, type Sample } from './series.ts';
+import { rowsOf, type Sample, type SeriesName } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
@@ -31,10 +30,6 @@ const { values } = parseArgs({
     leak: { type: 'boolean', default: false },
   },
 });
-
-const MACHINE =
-  `Node ${process.versions.node}, SQLite ${process.versions['sqlite']}, ${type()} ${release()}, ` +
-  `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
 
 /** A program that the service runs besides. */
 const besides = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
@@ -97,9 +92,8 @@ async function main(): Promise<void> {
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
   const rows = rowsOf(samples, where);
   const facts = {
-    command: 'npm run soak',
-    store: `store: ${values.store}`,
-    machine: [MACHINE, `load average ${loadBefore} at the beginning, ${load()} at the end`],
+    store: values.store,
+    machine: [...(await machine()), `load average ${loadBefore} at the beginning, ${load()} at the end`],
     minutes,
     requests,
     pets,
@@ -144,26 +138,23 @@ async function sample(
   return samples;
 }
 
-type Measured = Pick<
-  Sample,
-  'heapBytes' | 'rssBytes' | 'externalBytes' | 'descriptors' | 'resources' | 'loopDelayMs'
->;
+const METRICS = {
+  heapBytes: 'nodejs_heap_size_used_bytes',
+  rssBytes: 'process_resident_memory_bytes',
+  externalBytes: 'nodejs_external_memory_bytes',
+  descriptors: 'process_open_fds',
+  resources: 'nodejs_active_resources_total',
+  loopDelayMs: 'nodejs_eventloop_lag_p99_seconds',
+} as const satisfies Partial<Record<SeriesName, string>>;
 
-async function metricsOf(url: string): Promise<Measured> {
+async function metricsOf(url: string): Promise<Record<keyof typeof METRICS, number>> {
   const series = await scrape(url);
-  const value = (name: string) => {
-    const found = series.get(name);
-    if (found === undefined) throw new Error(`the service does not measure ${name}`);
-    return found;
-  };
-  return {
-    heapBytes: value('nodejs_heap_size_used_bytes'),
-    rssBytes: value('process_resident_memory_bytes'),
-    externalBytes: value('nodejs_external_memory_bytes'),
-    descriptors: value('process_open_fds'),
-    resources: value('nodejs_active_resources_total'),
-    loopDelayMs: value('nodejs_eventloop_lag_p99_seconds') * 1000,
-  };
+  const values = Object.entries(METRICS).map(([name, metric]) => {
+    const found = series.get(metric);
+    if (found === undefined) throw new Error(`the service does not measure ${metric}`);
+    return [name, metric.endsWith('_seconds') ? found * 1000 : found];
+  });
+  return Object.fromEntries(values);
 }
 
 async function sizeOf(file: string | undefined, ending: string): Promise<number> {

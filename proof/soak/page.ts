@@ -1,7 +1,6 @@
-import { BOUNDS, type Row } from './series.ts';
+import { BOUNDS, MIB, type Row } from './series.ts';
 
 export type SoakFacts = {
-  readonly command: string;
   readonly store: string;
   readonly machine: readonly string[];
   readonly minutes: number;
@@ -13,10 +12,10 @@ export type SoakFacts = {
 
 /** The page about a run. */
 export function page(facts: SoakFacts, rows: readonly Row[]): string {
-  const { command, store, machine, minutes, requests, pets, keys, wrong } = facts;
+  const { store, machine, minutes, requests, pets, keys, wrong } = facts;
   const lines = rows.map(({ name, level, growth, atMost, holds }) => {
-    const { title, unit, scale, because } = BOUNDS[name];
-    const text = (value: number) => (value / scale).toFixed(2);
+    const { title, unit, because } = BOUNDS[name];
+    const text = (value: number) => (value / (unit === 'MiB' ? MIB : 1)).toFixed(2);
     const bound = `${text(atMost)} ${unit}`.trim();
     return `| ${title} | ${text(level)} ${unit} | ${text(growth)} ${unit} | ${bound} | ${because} | ${holds ? 'yes' : '**no**'} |`;
   });
@@ -26,10 +25,10 @@ One service process under a mixed load: pages, filtered pages, single pets, crea
 \`Idempotency-Key\`, bad requests, wrong keys. Clients open new connections all the time, and API keys are made and
 revoked while they are in use.
 
-\`${command}\` wrote this page.
+\`npm run soak\` wrote this page.
 
 - ${machine.join('\n- ')}
-- ${store}, ${minutes} minutes, ${requests} requests, ${pets} pets added, ${wrong} wrong or missing answers
+- store: ${store}, ${minutes} minutes, ${requests} requests, ${pets} pets added, ${wrong} wrong or missing answers
 - ${keys}
 
 A series grows if its Theil-Sen slope after the warm-up, times the length of that part, is above its bound. The

@@ -30,7 +30,7 @@ const MIN_SAMPLES = 20;
 /** The heap is a saw: only the least of some samples in a row shows what garbage collections leave. */
 const HEAP_WINDOW = 5;
 
-const MIB = 2 ** 20;
+export const MIB = 2 ** 20;
 
 /** What a pet may take in a SQLite file with its indexes, in bytes. It was measured at 110. */
 const BYTES_A_PET_ON_DISK = 200;
@@ -40,9 +40,7 @@ const BYTES_A_PET_IN_MEMORY = 1_024;
 
 type Bound = {
   readonly title: string;
-  readonly unit: string;
-  /** Divides the values for people to read. */
-  readonly scale: number;
+  readonly unit: 'MiB' | 'ms' | '';
   /** By how much the series may grow after the warm-up, by its slope. `level` is its median. */
   readonly atMost: (level: number) => number;
   /** Why. */
@@ -54,63 +52,54 @@ export const BOUNDS = {
   heapBytes: {
     title: 'heap',
     unit: 'MiB',
-    scale: MIB,
     atMost: () => 6 * MIB,
     because: 'garbage that is not collected yet, and compiled code',
   },
   rssBytes: {
     title: 'resident memory',
     unit: 'MiB',
-    scale: MIB,
     atMost: (level) => Math.max(24 * MIB, level * 0.15),
     because: 'the allocator and V8 keep free pages',
   },
   externalBytes: {
     title: 'external memory',
     unit: 'MiB',
-    scale: MIB,
     atMost: () => 4 * MIB,
     because: 'buffers that are not collected yet',
   },
   descriptors: {
     title: 'file descriptors',
     unit: '',
-    scale: 1,
     atMost: () => 4,
     because: 'connections of the clients come and go',
   },
   resources: {
     title: 'handles',
     unit: '',
-    scale: 1,
     atMost: () => 6,
     because: 'connections and timers come and go',
   },
   loopDelayMs: {
     title: 'delay of the event loop, p99',
     unit: 'ms',
-    scale: 1,
     atMost: (level) => Math.max(20, level / 2),
     because: 'other programs on the machine',
   },
   walBytes: {
     title: 'write-ahead log',
     unit: 'MiB',
-    scale: MIB,
     atMost: () => 8 * MIB,
     because: 'a checkpoint comes after 4 MiB and waits for readers',
   },
   databaseBytes: {
     title: 'database file',
     unit: 'MiB',
-    scale: MIB,
     atMost: () => 2 * MIB,
     because: `it grows with the pets; ${BYTES_A_PET_ON_DISK} bytes for each one are subtracted`,
   },
   p99Ms: {
     title: 'answers, p99',
     unit: 'ms',
-    scale: 1,
     atMost: (level) => Math.max(30, level / 2),
     because: 'other programs on the machine',
   },
