@@ -149,12 +149,12 @@ const METRICS = {
 
 async function metricsOf(url: string): Promise<Record<keyof typeof METRICS, number>> {
   const series = await scrape(url);
-  const values = Object.entries(METRICS).map(([name, metric]) => {
+  const measured = Object.entries(METRICS).map(([name, metric]) => {
     const found = series.get(metric);
     if (found === undefined) throw new Error(`the service does not measure ${metric}`);
     return [name, metric.endsWith('_seconds') ? found * 1000 : found];
   });
-  return Object.fromEntries(values);
+  return Object.fromEntries(measured);
 }
 
 async function sizeOf(file: string | undefined, ending: string): Promise<number> {
