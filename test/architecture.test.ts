@@ -172,7 +172,7 @@ test('every error says whose fault it is, except those that are caught or answer
       if (!/ readonly fault = '(client|operator|storage)';$/m.test(text)) silent.add(name);
     }
   }
-  expect(silent).toEqual(new Set(['Interrupted', 'RequestRefused']));
+  expect(silent).toEqual(new Set(['Interrupted', 'Refused', 'RequestRefused']));
 });
 
 // Node refuses a module with a decorator or an enum.

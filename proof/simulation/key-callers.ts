@@ -1,9 +1,9 @@
 import { mintKey, tokenForm } from '../../src/adapters/tokens/token.ts';
 import { StoredTokenVerifier } from '../../src/application/keys/token-verifiers.ts';
 import type { MintedKey } from '../../src/application/keys/create-key.ts';
-import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
+import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
+import { SCOPES, USE_INTERVAL_MS, type ApiKey } from '../../src/domain/api-key.ts';
 import type { Caller } from '../../src/application/ports/token-verifier.ts';
-import { type ApiKey, SCOPES } from '../../src/domain/api-key.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { type Call, Calls } from './calls.ts';
 import type { Simulation } from './simulation.ts';

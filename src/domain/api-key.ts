@@ -1,19 +1,9 @@
+import { type RateLimit, RATE_LIMIT_MAX } from './rate-limit.ts';
 import { isSha256, SHA_256_RULE } from './sha-256.ts';
 
 /** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
-
-/** At most `requests` in each window of `seconds`. */
-export type RateLimit = {
-  /** 1 to {@link RATE_LIMIT_MAX}. */
-  readonly requests: number;
-  /** 1 to {@link RATE_LIMIT_MAX}. */
-  readonly seconds: number;
-};
-
-/** The greatest of each; the seconds are a day. */
-export const RATE_LIMIT_MAX: RateLimit = { requests: 1_000_000_000, seconds: 86_400 };
 
 /** In code points. */
 export const KEY_LABEL_MAX_LENGTH = 64;
@@ -147,6 +137,14 @@ export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: D
   if (key.revokedAt !== undefined) return 'revoked';
   // An invalid date compares false with every date, and such a key counts as expired.
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
+}
+
+/** The shortest time between two recorded uses of a key. */
+export const USE_INTERVAL_MS = 60_000;
+
+/** Whether a use of the key at the instant is to be recorded. */
+export function isUseDue({ lastUsedAt }: ApiKey, at: Date): boolean {
+  return lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
 }
 
 function optional(isObeyed: (value: unknown) => boolean): (value: unknown) => boolean {

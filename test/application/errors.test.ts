@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faultOf } from '../../src/application/ports/fault.ts';
+import { faultOf } from '../../src/domain/fault.ts';
 import { ApiKeyIdTaken, ApiKeyNotActive, ApiKeyNotFound } from '../../src/application/keys/errors.ts';
 import {
   DamagedApiKey,

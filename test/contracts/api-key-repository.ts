@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
 import { throwIfDamaged } from '../../src/application/keys/stored-keys.ts';
-import { USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
-import { type ApiKey, KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
+import { KEY_LABEL_MAX_LENGTH, USE_INTERVAL_MS, type ApiKey } from '../../src/domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../src/domain/rate-limit.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { numbers } from '../support/numbers.ts';
 import { tamper } from '../support/pets.ts';

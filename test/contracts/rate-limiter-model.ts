@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
-import { RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../src/domain/rate-limit.ts';
 import { holds } from '../../proof/properties/holds.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { command as commandOf } from './model.ts';

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
-import { RATE_LIMIT_MAX } from '../../src/domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../src/domain/rate-limit.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { numbers } from '../support/numbers.ts';
 

@@ -4,7 +4,7 @@ import Koa from 'koa';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
-import type { RateLimit } from '../../domain/api-key.ts';
+import type { RateLimit } from '../../domain/rate-limit.ts';
 import { answerErrors } from './middleware/answer-errors.ts';
 import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';

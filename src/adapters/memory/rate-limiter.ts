@@ -1,5 +1,5 @@
-import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { RateLimit } from '../../domain/api-key.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { allowanceOf, type Allowance, type RateLimit } from '../../domain/rate-limit.ts';
 
 type Window = { count: number; readonly startMs: number };
 

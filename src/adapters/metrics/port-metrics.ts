@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import { around } from '../../application/ports/around.ts';
-import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { Allowance } from '../../domain/rate-limit.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../domain/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError } from '../../application/ports/storage-errors.ts';

@@ -1,7 +1,7 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
-import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { allowanceOf, type Allowance, type RateLimit } from '../../domain/rate-limit.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
 import { described, toStorageError } from './connection/mongo-errors.ts';
 import { withDeadline } from './connection/deadline.ts';

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
-import { KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX, SCOPES } from '../../domain/api-key.ts';
+import { KEY_LABEL_MAX_LENGTH, SCOPES } from '../../domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../domain/rate-limit.ts';
 import { MAX_PET_ID, PET_STATUSES } from '../../domain/pet.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import * as api from '@opentelemetry/api';
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../domain/fault.ts';
 import { around } from '../../application/ports/around.ts';
 import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
 import type { ServicePorts } from '../../application/ports/storage-kind.ts';

@@ -1,14 +1,6 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import type { DamagedApiKey } from './storage-errors.ts';
 
-/** The shortest time between two recorded uses of a key. */
-export const USE_INTERVAL_MS = 60_000;
-
-/** Whether a use of the key at the instant is to be recorded. */
-export function isUseDue({ lastUsedAt }: ApiKey, at: Date): boolean {
-  return lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
-}
-
 /**
  * Stores API keys. `test/contracts/api-key-repository.ts` tests every adapter against these comments.
  *
@@ -63,7 +55,7 @@ export interface ApiKeyRepository {
   expire(id: string, at: Date): Promise<ApiKey | undefined>;
 
   /**
-   * Records when keys were last used. Ignores ids without a key. Ignores a time less than {@link USE_INTERVAL_MS} after
+   * Records when keys were last used. Ignores ids without a key. Ignores a time less than `USE_INTERVAL_MS` after
    * the recorded one, including one that another process recorded.
    *
    * @param uses times by key id

@@ -1,4 +1,5 @@
-import type { RateLimit, Scope } from '../../domain/api-key.ts';
+import type { Scope } from '../../domain/api-key.ts';
+import type { RateLimit } from '../../domain/rate-limit.ts';
 
 /** The sender of a request, known by a valid API key. Contains no secret. */
 export type Caller = {

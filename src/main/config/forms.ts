@@ -1,4 +1,4 @@
-import { type RateLimit, RATE_LIMIT_MAX } from '../../domain/api-key.ts';
+import { type RateLimit, RATE_LIMIT_MAX } from '../../domain/rate-limit.ts';
 import { Refused, type Row } from './rows.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

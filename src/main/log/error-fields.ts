@@ -1,5 +1,5 @@
 import { stdSerializers } from 'pino';
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../domain/fault.ts';
 
 /**
  * An error in a log line. Where the storage is at fault, the stack would show only our own code: the line has the

@@ -5,7 +5,7 @@ import type {
   RequestRecord,
 } from '../../adapters/http/contract/request-log.ts';
 import { isVersioned } from '../../adapters/http/contract/versions.ts';
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../domain/fault.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 

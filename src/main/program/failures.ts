@@ -1,4 +1,4 @@
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../domain/fault.ts';
 import { InvalidApiKey } from '../../domain/api-key.ts';
 import { StartError } from '../config/config.ts';
 import { countText } from '../config/forms.ts';

@@ -1,5 +1,4 @@
-import type { Allowance } from '../../../application/ports/rate-limiter.ts';
-import type { RateLimit } from '../../../domain/api-key.ts';
+import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 
 /** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;

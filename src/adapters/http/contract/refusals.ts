@@ -1,6 +1,6 @@
 import type { Place } from '../../json/json-error-place.ts';
-import type { Allowance } from '../../../application/ports/rate-limiter.ts';
-import type { RateLimit, Scope } from '../../../domain/api-key.ts';
+import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
+import type { Scope } from '../../../domain/api-key.ts';
 import { type Deprecation, sunsetDay } from './deprecation.ts';
 import { type ErrorCode, RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
-import type { Allowance, RateLimiter } from '../../../application/ports/rate-limiter.ts';
+import type { RateLimiter } from '../../../application/ports/rate-limiter.ts';
+import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
-import type { RateLimit } from '../../../domain/api-key.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
 import { INVALID_KEY, MALFORMED_CREDENTIALS, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';

@@ -1,5 +1,6 @@
 import type { CreateIndexesOptions, Db, Document } from 'mongodb';
-import { KEY_LABEL_MAX_LENGTH, RATE_LIMIT_MAX, SCOPES } from '../../../domain/api-key.ts';
+import { KEY_LABEL_MAX_LENGTH, SCOPES } from '../../../domain/api-key.ts';
+import { RATE_LIMIT_MAX } from '../../../domain/rate-limit.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
 import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, toLong } from './collections.ts';
 

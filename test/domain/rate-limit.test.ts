@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { allowanceOf } from '../../../src/application/ports/rate-limiter.ts';
+import { allowanceOf } from '../../src/domain/rate-limit.ts';
 
 const limit = { requests: 10, seconds: 60 };
 
