@@ -149,11 +149,11 @@ export class MongoClientModel {
   /** The collection of pets has the index that its idempotency keys need. */
   #listIndexes({ listIndexes }: Document): Promise<Document> {
     if (listIndexes !== 'pets') throw new Error('the model knows only the command listIndexes of pets');
-    const { name, key, options } = IDEMPOTENCY_INDEX;
+    const { remedy: _, ...index } = IDEMPOTENCY_INDEX;
     return this.send({
       name: 'pets.listIndexes',
       isWrite: false,
-      execute: () => ({ cursor: { firstBatch: [{ v: 2, key, name, ...options }] } }),
+      execute: () => ({ cursor: { firstBatch: [{ v: 2, ...index }] } }),
       notDurable: resetError,
       lost: (error) => error,
     });

@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
 import { MongoPetArchive } from '../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
-import { toBigInt } from '../../src/adapters/mongodb/schema/collections.ts';
+import { toBigInt } from '../../src/adapters/mongodb/int64.ts';
 import type { PetStatus } from '../../src/domain/pet.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { aPet } from '../../test/support/pets.ts';

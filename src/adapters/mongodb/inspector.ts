@@ -1,51 +1,58 @@
 import { BSON, type Db } from 'mongodb';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
-import type { Finding, StorageInspector } from '../../application/ports/storage-health.ts';
+import type { StorageInspector } from '../../application/ports/storage-health.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
+import { isLong } from './int64.ts';
 import { hasPetId, toArchivedPet } from './pet-document.ts';
-import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { sharedIdempotencyKeys } from './schema/indexes.ts';
-import { examineSchema, UNSEEN } from './schema/schema-problems.ts';
-import { isLong } from './schema/collections.ts';
+import { COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
+import { petsOf } from './schema/collections.ts';
+import { examineSchema } from './schema/schema-problems.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
 /** Examines a database. The built-in role `read` on it is enough. */
 export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector {
   const read = <T>(work: () => Promise<T>) => reads.read(CALL_TIMEOUT_MS, work);
-
-  /** A validator does not check what was stored without it. */
-  async function* documentFindings({
-    name,
-    documentName,
-    validator,
-  }: CollectionPlan): AsyncGenerator<Finding> {
-    // API keys are read one by one in any case.
-    if (name === 'api_keys') return;
-    const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
-    for (;;) {
-      const document = await read(() => invalid.next());
-      if (document === null) return;
-      // Reading the pets reports it with its damage.
-      if (name === 'pets' && hasPetId(document) && isDamaged(() => toArchivedPet(document))) continue;
-      const id = isLong(document._id) ? String(document._id) : BSON.EJSON.stringify(document._id);
-      yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
-    }
-  }
-
   return {
     async *findings() {
-      const { problems, isWhole } = await read(() => examineSchema(db));
-      if (!isWhole) yield { about: 'privileges', problem: UNSEEN };
-      for (const { collection, problem, mend } of problems) {
-        const command = typeof mend === 'string' ? `; run in mongosh: ${mend}` : '';
+      const { problems, hidden } = await read(() => examineSchema(db));
+      if (hidden !== undefined) yield { about: 'privileges', problem: hidden };
+      for (const { collection, problem, repair } of problems) {
+        const command = typeof repair === 'string' ? `; run in mongosh: ${repair}` : '';
         yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
       }
       const isUnique = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
-      for (const ids of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
+      for (const { ids } of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
       }
-      for (const plan of COLLECTIONS) yield* documentFindings(plan);
+      // A validator does not check what was stored without it. API keys are read one by one in any case.
+      for (const { name, documentName, validator } of COLLECTIONS.filter(
+        (plan) => plan.name !== 'api_keys',
+      )) {
+        const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
+        const next = () => read(() => invalid.next());
+        for (let document = await next(); document !== null; document = await next()) {
+          const found = document;
+          // Reading the pets reports it with its damage.
+          if (name === 'pets' && hasPetId(found) && isDamaged(() => toArchivedPet(found))) continue;
+          const id = isLong(found._id) ? String(found._id) : BSON.EJSON.stringify(found._id);
+          yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
+        }
+      }
     },
   };
+}
+
+/** @returns the ids of the pets in each group that shares an idempotency key; at most ten groups */
+function sharedIdempotencyKeys(db: Db) {
+  const stages = [
+    { $match: { 'idem.k': { $exists: true } } },
+    { $sort: { _id: 1 } },
+    { $group: { _id: '$idem.k', ids: { $push: '$_id' } } },
+    { $match: { 'ids.1': { $exists: true } } },
+    { $sort: { 'ids.0': 1 } },
+    { $limit: 10 },
+  ];
+  const found = petsOf(db).aggregate<{ readonly ids: readonly unknown[] }>(stages, { allowDiskUse: true });
+  return found.toArray();
 }

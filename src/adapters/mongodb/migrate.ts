@@ -1,10 +1,10 @@
 import { BSON, type Db } from 'mongodb';
 import type { Migration } from '../../application/ports/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { connect, refuse, toSetupError } from './connection/connect.ts';
+import { connect, throwIfProblem, toSetupError } from './connection/connect.ts';
 import { COLLECTIONS } from './schema/collection-plans.ts';
 import { versionsOf } from './schema/collections.ts';
-import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
+import { described, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
 /**
@@ -21,13 +21,13 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
   try {
     const db = client.db();
     const from = await readVersion(db);
-    if (from !== undefined) refuse(versionProblem(from, db.databaseName));
-    const { problems, isWhole } = await examineSchema(db);
-    const lasting = problems.filter(({ mend }) => typeof mend === 'string');
-    refuse(isWhole ? described(lasting, db, program) : UNSEEN);
+    if (from !== undefined) throwIfProblem(versionProblem(from, db.databaseName, `${program} migrate`));
+    const { problems, hidden } = await examineSchema(db);
+    const lasting = problems.filter(({ repair }) => typeof repair === 'string');
+    throwIfProblem(hidden ?? described(lasting, db, program));
     // Before, because a refusal should change nothing, and again for what came before its validator.
     if (from === undefined) await refuseInvalidDocuments(db);
-    for (const { mend } of problems) if (typeof mend === 'function') await mend(db);
+    for (const { repair } of problems) if (typeof repair === 'function') await repair(db);
     if (from === undefined) await refuseInvalidDocuments(db);
     await versionsOf(db).updateOne(
       { _id: 'petstore' },

@@ -10,7 +10,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { renewCertificates } from './connection/certificates.ts';
-import { connect, refuse, type Reports, toSetupError } from './connection/connect.ts';
+import { connect, type Reports, throwIfProblem, toSetupError } from './connection/connect.ts';
 import { missingRights } from './connection/missing-rights.ts';
 import { mongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
@@ -19,7 +19,7 @@ import { lastId } from './pet-ids.ts';
 import { sharedSearch } from './round-trips/shared-search.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
+import { described, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
@@ -44,14 +44,14 @@ export async function openMongoStorage(
   program = DEFAULT_PROGRAM,
 ): Promise<MongoStorage> {
   return openIf(url, { program, ...reports }, {}, async (db) => {
-    refuse(await missingRights(db));
+    throwIfProblem(await missingRights(db));
     let found = await examine(db, program);
     if (autoMigrate && found.problem !== undefined) {
       await migrate(url, program);
       found = await examine(db, program);
     }
-    refuse(found.problem);
-    if (!found.isWhole) reports.log?.warn(UNSEEN);
+    throwIfProblem(found.problem);
+    if (found.hidden !== undefined) reports.log?.warn(found.hidden);
   });
 }
 
@@ -67,7 +67,7 @@ export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): 
     // Only the version: a database that has lost an index can still be exported.
     // DATABASE_URL may name another database than this one.
     const migration = `${program} migrate URL, with the URL of that database`;
-    refuse(versionProblem(await readVersion(db), db.databaseName, migration));
+    throwIfProblem(versionProblem(await readVersion(db), db.databaseName, migration));
   });
 }
 
@@ -119,11 +119,9 @@ async function openIf(
 
 /** `problem`: what the operator must do before a service can use the schema, in one line. */
 async function examine(db: Db, program: string, isRunning = false) {
-  const [version, { problems, isWhole }] = await Promise.all([readVersion(db), examineSchema(db)]);
-  const harmful = problems.filter(
-    ({ isHarmless = false, refusesSome = false }) => !isHarmless && !(isRunning && refusesSome),
-  );
+  const [version, { problems, hidden }] = await Promise.all([readVersion(db), examineSchema(db)]);
+  const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));
   const problem =
     versionProblem(version, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
-  return { problem, isWhole };
+  return { problem, hidden };
 }

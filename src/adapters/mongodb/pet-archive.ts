@@ -17,7 +17,8 @@ import {
   toArchivedPet,
   toPetDocument,
 } from './pet-document.ts';
-import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
+import { toBigInt } from './int64.ts';
+import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /**
  * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):

@@ -12,7 +12,8 @@ import { CODES } from './connection/server-error-codes.ts';
 import { type Claim, isStored, type NewClaim, withoutEqualKeys } from './pet-claim.ts';
 import { toPetDocument } from './pet-document.ts';
 import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } from './pet-ids.ts';
-import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
+import { toBigInt } from './int64.ts';
+import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /**
  * After this time without a reply, an insert is sent again: a quarter of what a call may take. What it needs besides

@@ -4,7 +4,8 @@ import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/p
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet } from '../../domain/pet.ts';
-import { type FenceDocument, isLong, type PetDocument, toBigInt, toLong } from './schema/collections.ts';
+import { isLong, toBigInt, toLong } from './int64.ts';
+import type { FenceDocument, PetDocument } from './schema/collections.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 

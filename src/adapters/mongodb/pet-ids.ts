@@ -3,7 +3,8 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { CODES } from './connection/server-error-codes.ts';
 import { isFence, type StoredPetDocument } from './pet-document.ts';
-import { durable, type FenceDocument, isLong, petsOf, toBigInt, toLong } from './schema/collections.ts';
+import { isLong, toBigInt, toLong } from './int64.ts';
+import { durable, type FenceDocument, petsOf } from './schema/collections.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;

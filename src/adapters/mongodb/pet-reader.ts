@@ -7,7 +7,8 @@ import { Batcher } from './round-trips/batcher.ts';
 import { sharedSearch } from './round-trips/shared-search.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
-import { type PetDocument, petsOf, toBigInt, toLong } from './schema/collections.ts';
+import { toBigInt, toLong } from './int64.ts';
+import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;

@@ -16,7 +16,8 @@ import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
+import { toBigInt } from './int64.ts';
+import { type PetDocument, petsOf } from './schema/collections.ts';
 import { indexesOf, isReady } from './schema/indexes.ts';
 
 const isMissing = (result: unknown) => result == null;

@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { UNSEEN } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
+import { PARTLY_HIDDEN } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { Command, succeeds } from '../../support/command.ts';
 import { failCommand } from '../../support/fail-point.ts';
@@ -157,7 +157,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       await probe.check();
       await pets.insert(aPet());
 
-      expect(warnings).toStrictEqual(Array.from({ length: lines }, () => UNSEEN));
+      expect(warnings).toStrictEqual(Array.from({ length: lines }, () => PARTLY_HIDDEN));
     },
   );
 

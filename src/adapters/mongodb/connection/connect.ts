@@ -171,7 +171,7 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
 }
 
 /** @throws {StorageSetupError} if there is a problem */
-export function refuse(problem: string | undefined): void {
+export function throwIfProblem(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 

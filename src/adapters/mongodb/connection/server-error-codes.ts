@@ -41,3 +41,13 @@ export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
 export function isServerError(error: unknown, ...names: readonly (keyof typeof CODES)[]): boolean {
   return error instanceof MongoServerError && names.some((name) => error.code === CODES[name]);
 }
+
+/** @returns `undefined` if the server answers with this code */
+export async function unless<T>(code: keyof typeof CODES, reply: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (isServerError(error, code)) return undefined;
+    throw error;
+  }
+}

@@ -1,6 +1,6 @@
-import { type Collection, type Db, type Double, Long, Timestamp, type UUID } from 'mongodb';
+import type { Collection, Db, Double, Long, UUID } from 'mongodb';
 import type { ApiKey } from '../../../domain/api-key.ts';
-import { INT64_MAX, INT64_MIN, isInt64, type NewPet } from '../../../domain/pet.ts';
+import type { NewPet } from '../../../domain/pet.ts';
 
 /** The value of a field as BSON. */
 type BsonOf<Value> = Value extends bigint ? Long : Value extends undefined ? null : Value;
@@ -53,24 +53,4 @@ export function versionsOf(db: Db): Collection<VersionDocument> {
 /** The same concern for a command that is not one of a collection, to which the driver adds nothing. */
 export function durable({ writeConcern }: Db) {
   return { w: 'majority', j: true, wtimeout: writeConcern?.wtimeoutMS } as const;
-}
-
-/**
- * BSON wraps an integer outside int64 silently.
- *
- * @throws {RangeError} for such an integer, which is a bug of the caller
- */
-export function toLong(value: bigint): Long {
-  if (!isInt64(value)) throw new RangeError(`${value} is not between ${INT64_MIN} and ${INT64_MAX}`);
-  return Long.fromBigInt(value);
-}
-
-/** The class of a BSON timestamp, which is another type, extends that of a long. */
-export function isLong(value: unknown): value is Long {
-  return value instanceof Long && !(value instanceof Timestamp);
-}
-
-/** Five times as fast as `Long.toBigInt`, which converts through a string. */
-export function toBigInt({ high, low }: Long): bigint {
-  return (BigInt(high) << 32n) | BigInt(low >>> 0);
 }

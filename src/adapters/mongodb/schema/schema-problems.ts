@@ -1,11 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
-import { BSON, type CreateCollectionOptions, type Db } from 'mongodb';
-import { isServerError } from '../connection/server-error-codes.ts';
-import { type CollectionPlan, COLLECTIONS, type SchemaProblem } from './collection-plans.ts';
+import { BSON, type CollectionInfo, type CreateCollectionOptions, type Db } from 'mongodb';
+import { unless } from '../connection/server-error-codes.ts';
+import { type CollectionPlan, COLLECTIONS } from './collection-plans.ts';
 import { durable } from './collections.ts';
-import { indexesOf, indexProblems } from './indexes.ts';
+import { createIndex, type IndexInfo, indexesOf, isReady, isSameIndex } from './indexes.ts';
 
-export const UNSEEN =
+/** What `migrate` does; or the command for mongosh, where `migrate` would have to change what is there. */
+type Repair = ((db: Db) => Promise<unknown>) | string;
+
+/**
+ * What a service would do: work as always, refuse some documents and lose nothing, or lose documents and give wrong
+ * answers. With refusals no service starts, but one that runs goes on with the other documents.
+ */
+type Harm = 'none' | 'refusals' | 'losses';
+
+/** What is missing, or was made by somebody else and loses, refuses or reorders documents. */
+export type SchemaProblem = {
+  readonly collection: string;
+  /** Completes "the collection …" in one line. */
+  readonly problem: string;
+  readonly repair: Repair;
+  readonly harm: Harm;
+};
+
+/** A problem, if it is so. By default it does the worst harm. */
+type Row = readonly [isSo: boolean, problem: string, repair: Repair, harm?: Harm];
+
+export const PARTLY_HIDDEN =
   'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
   'go unnoticed; grant it the actions listCollections and listIndexes';
 
@@ -13,101 +34,98 @@ export const UNSEEN =
  * The one place that says what is wrong with the collections and their indexes. What it does not name is fine, such as a
  * further plain index, or what a later MongoDB adds to its descriptions.
  *
- * @returns `isWhole: false` when the account may not see everything
+ * @returns `hidden`: a warning, if the account may not see everything
  */
 export async function examineSchema(db: Db) {
-  const names = COLLECTIONS.map(({ name }) => name);
-  const options = { nameOnly: false } as const;
-  const infos = await ifPermitted(db.listCollections({ name: { $in: names } }, options).toArray());
-  let isWhole = infos !== undefined;
+  const filter = { name: { $in: COLLECTIONS.map(({ name }) => name) } };
+  const infos = await unless('Unauthorized', db.listCollections(filter, { nameOnly: false }).toArray());
+  let seesAll = infos !== undefined;
   const examined = COLLECTIONS.map(async (plan) => {
-    const info = infos?.find(({ name }) => name === plan.name);
-    const problems = infos === undefined ? [] : collectionProblems(plan, info);
+    const { name: collection } = plan;
+    const info = infos?.find(({ name }) => name === collection);
+    const isCollection = info === undefined || info.type === 'collection';
     // A view has no indexes.
-    if (info !== undefined && info.type !== 'collection') return problems;
-    const indexes = await ifPermitted(indexesOf(db, plan.name));
-    isWhole &&= indexes !== undefined;
-    return indexes === undefined ? problems : [...problems, ...indexProblems(plan, indexes)];
+    const indexes = isCollection ? await unless('Unauthorized', indexesOf(db, collection)) : undefined;
+    if (isCollection && indexes === undefined) seesAll = false;
+    const rows = [...(infos ? collectionRows(plan, info) : []), ...(indexes ? indexRows(plan, indexes) : [])];
+    const problems = rows.filter(([isSo]) => isSo);
+    return problems.map(([, problem, repair, harm = 'losses']) => ({ collection, problem, repair, harm }));
   });
-  const problems = (await Promise.all(examined)).flat();
-  return { problems, isWhole };
+  const problems: readonly SchemaProblem[] = (await Promise.all(examined)).flat();
+  return { problems, hidden: seesAll ? undefined : PARTLY_HIDDEN };
 }
 
 /** @returns what the operator must do, in one line; `undefined` if there is no problem */
-export function described(
-  problems: readonly SchemaProblem[],
-  { databaseName }: Db,
-  program: string,
-): string | undefined {
+export function described(problems: readonly SchemaProblem[], { databaseName }: Db, program: string) {
   if (problems.length === 0) return undefined;
-  const all = problems
-    .map(({ collection, problem }) => `the collection "${collection}" ${problem}`)
-    .join(', ');
-  const commands = problems.flatMap(({ mend }) => (typeof mend === 'string' ? mend : []));
+  const all = problems.map(({ collection, problem }) => `the collection "${collection}" ${problem}`);
+  const commands = problems.map(({ repair }) => repair).filter((repair) => typeof repair === 'string');
   const first =
     commands.length === 0 ? '' : `stop the services, run in mongosh: ${commands.join('; ')}; then `;
-  return `in the database "${databaseName}" ${all}; ${first}run: ${program} migrate`;
+  return `in the database "${databaseName}" ${all.join(', ')}; ${first}run: ${program} migrate`;
 }
 
-async function ifPermitted<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (isServerError(error, 'Unauthorized')) return undefined;
-    throw error;
-  }
-}
-
-/** What `listCollections` says of a collection, or a view. */
-type CollectionInfo = { readonly type?: string; readonly options?: CreateCollectionOptions };
-
-function collectionProblems(plan: CollectionPlan, info?: CollectionInfo): readonly SchemaProblem[] {
-  const { name: collection, validator: planned } = plan;
-  if (info === undefined)
-    return [{ collection, problem: 'is missing', mend: (db) => createCollection(db, plan) }];
-  const { type, options = {} } = info;
+function collectionRows({ name, validator: planned }: CollectionPlan, info?: CollectionInfo): readonly Row[] {
+  const create = (db: Db) => unless('NamespaceExists', db.createCollection(name, { validator: planned }));
+  if (info === undefined) return [[true, 'is missing', create]];
+  const options: CreateCollectionOptions = info.options ?? {};
   const { capped, expireAfterSeconds, collation, validator = {} } = options;
   const { validationLevel = 'strict', validationAction = 'error' } = options;
-  const its = `db.getCollection("${collection}")`;
-  const copied =
-    `${its}.aggregate([{ $out: "${collection}_copy" }]); ${its}.drop(); ` +
-    `db.getCollection("${collection}_copy").renameCollection("${collection}")`;
-  const modified = (how: string) => `db.runCommand({ collMod: "${collection}", ${how} })`;
+  const copy =
+    `db.getCollection("${name}").aggregate([{ $out: "${name}_copy" }]); db.getCollection("${name}").drop(); ` +
+    `db.getCollection("${name}_copy").renameCollection("${name}")`;
+  const modify = (how: string) => `db.runCommand({ collMod: "${name}", ${how} })`;
+  const unset = modify('validator: {}, validationLevel: "strict", validationAction: "error"');
+  const set = (db: Db) => db.command({ collMod: name, validator: planned, writeConcern: durable(db) });
+  const expires = expireAfterSeconds !== undefined;
+  const reorders = collation !== undefined && collation.locale !== 'simple';
   const isEnforced = validationLevel === 'strict' && validationAction === 'error';
-  const isFree = isDeepStrictEqual(validator, {});
-  const set = (db: Db) => db.command({ collMod: collection, validator: planned, writeConcern: durable(db) });
-  const unset = modified('validator: {}, validationLevel: "strict", validationAction: "error"');
-  const problems: readonly (readonly [boolean, Omit<SchemaProblem, 'collection'>])[] = [
-    [type !== 'collection', { problem: `is a ${type}`, mend: copied }],
-    [capped === true, { problem: 'is capped, so it deletes its oldest documents', mend: copied }],
-    [
-      expireAfterSeconds !== undefined,
-      { problem: 'deletes documents after a time', mend: modified('expireAfterSeconds: "off"') },
-    ],
-    [
-      collation !== undefined && collation.locale !== 'simple',
-      { problem: 'has a collation, which compares text in another way', mend: copied },
-    ],
-    [isFree && isEnforced, { problem: 'lacks its validator', mend: set, isHarmless: true }],
-    // One that is not enforced, or enforced in part, refuses nothing that petstore stores.
-    [
-      !(isFree && isEnforced) && !(isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned))),
-      { problem: 'has another validator', mend: unset, isHarmless: isFree || !isEnforced, refusesSome: true },
-    ],
+  const isEmpty = isDeepStrictEqual(validator, {});
+  const lacks = isEnforced && isEmpty;
+  const isOurs = isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned));
+  // A validator that is not enforced, or enforced in part, refuses nothing that petstore stores.
+  const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
+  return [
+    [info.type !== 'collection', `is a ${info.type}`, copy],
+    [capped === true, 'is capped, so it deletes its oldest documents', copy],
+    [expires, 'deletes documents after a time', modify('expireAfterSeconds: "off"')],
+    [reorders, 'has a collation, which compares text in another way', copy],
+    [lacks, 'lacks its validator', set, 'none'],
+    [!lacks && !isOurs, 'has another validator', unset, harm],
   ];
-  return problems.flatMap(([isSo, problem]) => (isSo ? { collection, ...problem } : []));
+}
+
+function indexRows({ name: collection, indexes }: CollectionPlan, existing: readonly IndexInfo[]): Row[] {
+  const inMongosh = (name: string, how = 'dropIndex') =>
+    `db.getCollection("${collection}").${how}("${name}")`;
+  const planned = indexes.map((plan): Row => {
+    const { name, isOptional } = plan;
+    const harm = isOptional ? 'none' : 'losses';
+    const row = (problem: string, repair: Repair): Row => [!isReady(plan, existing), problem, repair, harm];
+    const create = (db: Db) => createIndex(db, collection, plan);
+    // The server would refuse to make the index beside it.
+    const other = existing.find((info) => info.name === name || isSameIndex(info, plan));
+    if (other === undefined) return row(`lacks the index "${name}"`, create);
+    if ('buildUUID' in other) return row(`is still building the index "${name}"`, create);
+    const drop = inMongosh(other.name);
+    if (other.name !== name) return row(`has the index "${other.name}" in the place of "${name}"`, drop);
+    const isHidden = other.hidden === true && isSameIndex(other, plan);
+    if (isHidden) return row(`hides the index "${name}"`, inMongosh(name, 'unhideIndex'));
+    return row(`has an index "${name}" with another definition`, drop);
+  });
+  const foreign = existing.map((info): Row => {
+    const { name, key, unique, prepareUnique, expireAfterSeconds } = info;
+    const isPlanned = indexes.some((plan) => name === plan.name || isSameIndex(info, plan));
+    const isOurs = isPlanned || JSON.stringify(key) === '{"_id":1}';
+    const deletes = expireAfterSeconds !== undefined;
+    const harms = deletes || unique === true || prepareUnique === true;
+    const problem = `has the index "${name}" of somebody else, which ${deletes ? 'deletes' : 'refuses'} documents`;
+    return [!isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
+  });
+  return [...planned, ...foreign];
 }
 
 /** Numbers of any type compare by their value. */
 function asStored(validator: unknown): unknown {
   return JSON.parse(BSON.EJSON.stringify(validator, { relaxed: true }));
-}
-
-async function createCollection(db: Db, { name, validator }: CollectionPlan): Promise<void> {
-  try {
-    await db.createCollection(name, { validator });
-  } catch (error) {
-    // Another migration has created it.
-    if (!isServerError(error, 'NamespaceExists')) throw error;
-  }
 }

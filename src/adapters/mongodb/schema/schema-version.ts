@@ -10,16 +10,11 @@ export const DEFAULT_PROGRAM = 'petstore';
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {
-  const found = await versionsOf(db).findOne({ _id: 'petstore' });
-  return found?.version;
+  return (await versionsOf(db).findOne({ _id: 'petstore' }))?.version;
 }
 
 /** @returns what the operator must do, in one line; `undefined` for the version that this build needs */
-export function versionProblem(
-  version: number | undefined,
-  database: string,
-  migration = `${DEFAULT_PROGRAM} migrate`,
-): string | undefined {
+export function versionProblem(version: number | undefined, database: string, migration: string) {
   if (version === SCHEMA_VERSION) return undefined;
   if (version === undefined) return `the database "${database}" has no petstore schema; run: ${migration}`;
   return versionAdvice(`the database "${database}"`, version, SCHEMA_VERSION);
