@@ -103,10 +103,10 @@ async function openIf(
     limiter: new MongoRateLimiter(db),
     probe: {
       async check() {
-        const [missing, problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
+        const [missing, found, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
           Promise.all([missingRights(db), examineAgain(), lastId(db)]),
         );
-        if (missing !== undefined) throw new StorageUnavailable(missing);
+        const problem = missing ?? found;
         if (problem !== undefined) throw new StorageUnavailable(problem);
         return { lastId: id };
       },

@@ -5,7 +5,6 @@ import {
   type MongoClient,
   type MongoClientOptions,
   MongoError,
-  MongoNetworkError,
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
@@ -22,14 +21,14 @@ const PRIMARY_POLL_INTERVAL_MS = 200;
 const LATE_MS = 2_000;
 
 /** The driver's events of a pool: https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
-const EVENTS = {
-  connectionCreated: 'opened',
-  connectionClosed: 'closed',
-  connectionCheckOutStarted: 'requested',
-  connectionCheckedOut: 'taken',
-  connectionCheckOutFailed: 'refused',
-  connectionCheckedIn: 'returned',
-} as const satisfies Partial<Record<keyof ConnectionPoolEvents, ConnectionEvent>>;
+const EVENTS = [
+  ['connectionCreated', 'opened'],
+  ['connectionClosed', 'closed'],
+  ['connectionCheckOutStarted', 'requested'],
+  ['connectionCheckedOut', 'taken'],
+  ['connectionCheckOutFailed', 'refused'],
+  ['connectionCheckedIn', 'returned'],
+] as const satisfies readonly (readonly [keyof ConnectionPoolEvents, ConnectionEvent])[];
 
 /** Who learns what happens. `meter` learns of every connection in the pool. */
 export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
@@ -52,12 +51,15 @@ export async function connect(
     const warn = () =>
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
     const late = setTimeout(warn, LATE_MS);
-    if (meter !== undefined) reportConnections(client, meter);
+    // Of all pools: the driver keeps one for each server.
+    for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
       await Promise.race([client.connect(), untilNoServerFits(client)]);
-      const hello = await waitForPrimary(client);
-      if (mayLosePets(hello)) log?.warn(`MongoDB at ${locationOf(client)} ${MAY_LOSE_PETS}`);
+      const { setName, maxWireVersion } = await waitForPrimary(client);
+      // Wire version 25 is MongoDB 8.0.
+      const mayLosePets = setName === undefined && maxWireVersion >= 25;
+      if (mayLosePets) log?.warn(`MongoDB at ${locationOf(client)} ${MAY_LOSE_PETS}`);
       return client;
     } catch (error) {
       await client.close();
@@ -73,11 +75,6 @@ export async function connect(
 const MAY_LOSE_PETS =
   'is a standalone server of version 8.0 or later, which can lose acknowledged pets when it is killed; ' +
   'use a replica set of three members: https://jira.mongodb.org/browse/SERVER-139311';
-
-/** Wire version 25 is MongoDB 8.0. */
-function mayLosePets({ setName, maxWireVersion }: Document): boolean {
-  return setName === undefined && maxWireVersion >= 25;
-}
 
 const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 
@@ -101,10 +98,7 @@ async function untilNoServerFits(client: MongoClient): Promise<never> {
 /** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
 function isInterruption(error: unknown): boolean {
   // The driver does not export the class of the second.
-  return (
-    error instanceof MongoNetworkError ||
-    (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
-  );
+  return error instanceof MongoError && /^Mongo(?:Network|WaitQueueTimeout)/.test(error.name);
 }
 
 /**
@@ -177,9 +171,4 @@ export function throwIfProblem(problem: string | undefined): void {
 
 function locationOf({ options: { srvHost, hosts, dbName } }: MongoClient): string {
   return `${srvHost ?? hosts.join(', ')}, database "${dbName}"`;
-}
-
-/** Reports the connections of all pools of a client: the driver keeps one for each server. Call it before connecting. */
-function reportConnections(client: MongoClient, meter: StorageMeter): void {
-  for (const [name, event] of Object.entries(EVENTS)) client.on(name, () => meter.connection(event));
 }
