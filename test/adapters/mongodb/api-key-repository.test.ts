@@ -1,7 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
+import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { databasePool, openClient, throughProxy } from '../../support/mongo-database.ts';
@@ -10,6 +13,7 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
+const UNCHECKED = { bypassDocumentValidation: true } as const;
 const at = new Date(1_797_000_000_001);
 const key = aKey(1, { rateLimit: { requests: 600, seconds: 60 } });
 const calls = {
@@ -102,5 +106,21 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const tells = method === 'revoke' || method === 'expire';
     expect(result).toStrictEqual(tells ? expected : undefined);
     expect(await witness.list()).toStrictEqual([expected]);
+  });
+
+  // proof/damage/wrong-documents.test.ts has every other field and type.
+  it('are never returned with a damaged field, and listed without an _id that is not a key id', async () => {
+    const { url, db } = await emptyDatabase();
+    const { keys } = await open(url);
+    const documents = db.collection<{ _id: string | ObjectId }>('api_keys');
+    await keys.insert(aKey(1));
+    await keys.insert(aKey(2));
+    await documents.updateOne({ _id: aKey(1).id }, { $set: { revokedAt: Long.ONE } }, UNCHECKED);
+    await expectDamaged(keys, 'revokedAt must be an instant');
+
+    await documents.insertOne({ _id: new ObjectId() }, UNCHECKED);
+    expect(await keys.list()).toContainEqual(
+      new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
+    );
   });
 });

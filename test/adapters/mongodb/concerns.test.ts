@@ -5,10 +5,22 @@ import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { freshDatabase, openClient } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase, isConfirmation, openClient } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 import { sent } from '../../support/watch-commands.ts';
+
+const emptyDatabase = databasePool(() => mongo!);
+
+async function open(url: string) {
+  const { db, reads, commands } = await openClient(url);
+  const ports = {
+    pets: new MongoPetRepository(db, reads),
+    keys: new MongoApiKeyRepository(db, reads),
+    archive: new MongoPetArchive(db, reads),
+  };
+  return { ports, commands };
+}
 
 // In every test with MongoDB, watch-commands.ts fails each command that the journals of a majority do not acknowledge.
 it.skipIf(mongo === undefined)('every kind of write and read is watched', async () => {
@@ -16,10 +28,7 @@ it.skipIf(mongo === undefined)('every kind of write and read is watched', async 
   const { url, db } = await freshDatabase(mongo!, { migrated: false });
   await db.createCollection('pets');
   await migrate(url);
-  const client = await openClient(url);
-  const pets = new MongoPetRepository(client.db, client.reads);
-  const keys = new MongoApiKeyRepository(client.db, client.reads);
-  const archive = new MongoPetArchive(client.db, client.reads);
+  const { pets, keys, archive } = (await open(url)).ports;
 
   const [pet] = await Promise.all([aPet(), aPet(), aPet(), aPet()].map(async (each) => pets.insert(each)));
   await pets.insertOnce(aPet(), { key: 'k', fingerprint: 'f' });
@@ -40,4 +49,27 @@ it.skipIf(mongo === undefined)('every kind of write and read is watched', async 
       'find rate_limits, find schema, findAndModify api_keys, insert api_keys, ' +
       'insert pets, update api_keys, update schema',
   );
+});
+
+type Ports = Awaited<ReturnType<typeof open>>['ports'];
+
+// confirmations.test.ts has the elections.
+it.skipIf(mongo === undefined).each<readonly [string, (ports: Ports) => Promise<unknown>]>([
+  ['insert', ({ pets }) => pets.insert(aPet())],
+  ['findById', ({ pets }) => pets.findById(1n)],
+  ['list', ({ pets }) => pets.list({ limit: 10 })],
+  ['list with a status', ({ pets }) => pets.list({ limit: 10, status: 'sold' })],
+  ['findById of a key', ({ keys }) => keys.findById(aKey().id)],
+  ['list of keys', ({ keys }) => keys.list()],
+  ['greatestId', ({ archive }) => archive.greatestId()],
+  ['lastId', ({ archive }) => archive.lastId()],
+  ['count', ({ archive }) => archive.count(1n)],
+  ['read', ({ archive }) => archive.read(0n, 10)],
+  ['write', ({ archive }) => archive.write([anArchivedPet({ id: 1n })])],
+])('the first call of a client of MongoDB confirms the primary: %s', async (_, call) => {
+  const { url } = await emptyDatabase();
+  const { ports, commands } = await open(url);
+  await call(ports);
+
+  expect(commands.map(isConfirmation)).toStrictEqual(commands.map((_command, index) => index === 0));
 });

@@ -139,18 +139,6 @@ it('knows from the first event which primary it has confirmed', async () => {
   expect(await read(async () => 'pets')).toBe('pets');
 });
 
-it('retries a read during which a confirmed primary changes', async () => {
-  driver.sees(members('a 1', ...WHOLE));
-  await confirmed();
-  const results = ['stale', 'pets'];
-  const reading = read(async () => {
-    if (results.length === 2) driver.sees(members('b 2', ...WHOLE));
-    return results.shift();
-  });
-  await driver.confirm();
-  expect(await reading).toBe('pets');
-});
-
 it('retries a read if the primary changes during it, or during its confirmation', async () => {
   driver.sees(members('z 0', ...WHOLE));
   const results = ['stale', 'stale', 'pets'];

@@ -34,7 +34,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   damagedPetsContract<object>(
     'mongodb',
     open,
-    // pet-document.test.ts has the others.
+    // proof/damage/wrong-documents.test.ts has every other type.
     [
       ['an unknown status', set({ status: 'sole' }), STATUS],
       ['no name', unset('name'), 'name must be a string'],

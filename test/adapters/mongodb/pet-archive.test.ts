@@ -23,20 +23,6 @@ import { rex } from '../../support/pets.ts';
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
-  it('stores pets in the form of the repository', async () => {
-    const { url, pets } = await emptyDatabase();
-    const archive = await archiveOf(url);
-    const [first, second] = archivedPets(2);
-    await archive.write([first!, second!]);
-
-    const { key: k, fingerprint: fp } = first!.idempotency!;
-    const { idempotency: _, id: _id, ...fields } = first!;
-    expect(await pets.find().sort({ _id: 1 }).toArray()).toStrictEqual([
-      { _id, ...fields, idem: { k, fp } },
-      { _id: second!.id, name: second!.name, categoryId: second!.categoryId, status: second!.status },
-    ]);
-  });
-
   it('counts for ten minutes, and for longer than the sockets of a service may be silent', async () => {
     const { url } = await emptyDatabase();
     const { url: proxyUrl, proxy } = await throughProxy(url);

@@ -1,4 +1,4 @@
-import { BSON, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
+import { BSON, Int32, Long, Timestamp, UUID } from 'mongodb';
 import { expect, it } from 'vitest';
 import {
   hasPetId,
@@ -6,8 +6,6 @@ import {
   petIdIn,
   petIds,
   type StoredPetDocument,
-  toArchivedPet,
-  toPet,
   toPetDocument,
 } from '../../../src/adapters/mongodb/pet-document.ts';
 import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
@@ -23,10 +21,6 @@ const document: StoredPetDocument = {
   status: 'available',
 };
 
-const INT64 = 'categoryId must be an integer in the range of int64';
-const KEY = 'idempotency key must be 64 lower-case hex digits';
-const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
-
 it('the document of a pet has the fields of the pet only, and what a retry needs', () => {
   const op = new UUID();
   expect(toPetDocument({ ...rex, owner: 'Tom' } as Pet, undefined)).toStrictEqual(document);
@@ -35,21 +29,6 @@ it('the document of a pet has the fields of the pet only, and what a retry needs
 
 it('the document of a pet has no integer outside int64, which BSON would wrap', () => {
   expect(() => toPetDocument({ ...rex, categoryId: 2n ** 63n }, undefined)).toThrow(RangeError);
-});
-
-// damaged-pets.test.ts has the others.
-it.each<readonly [string, StoredPetDocument, string]>([
-  ['no category', { categoryId: undefined }, INT64],
-  ['a category that is a double', { categoryId: new Double(7) }, INT64],
-  ['a category that is a timestamp', { categoryId: new Timestamp(7n) }, INT64],
-  ['an idempotency key without fingerprint', { idem: { k: idem.k } }, FINGERPRINT],
-  ['a fingerprint of another type', { idem: { ...idem, fp: 7 } }, FINGERPRINT],
-  ['a string for key and fingerprint', { idem: 'x' }, KEY],
-])('the document of a pet is refused with %s', (_, fields, problem) => {
-  const parse = 'idem' in fields ? toArchivedPet : toPet;
-  expect(() => parse({ ...document, ...fields })).toThrow(
-    expect.objectContaining({ kind: 'damaged-pet', id: 3n, problem }),
-  );
 });
 
 it('the document of a pet tells which insert wrote it', () => {

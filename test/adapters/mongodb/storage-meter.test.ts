@@ -6,74 +6,56 @@ import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
 
-class RecordingMeter implements StorageMeter {
-  readonly inserts: number[] = [];
-  readonly #events: ConnectionEvent[] = [];
-
-  insertsCommitted(inserts: number): void {
-    this.inserts.push(inserts);
-  }
-
-  log(): void {}
-
-  connection(event: ConnectionEvent): void {
-    this.#events.push(event);
-  }
-
-  count(event: ConnectionEvent): number {
-    return this.#events.filter((one) => one === event).length;
-  }
-
-  get open(): number {
-    return this.count('opened') - this.count('closed');
-  }
-
-  get inUse(): number {
-    return this.count('taken') - this.count('returned');
-  }
-
-  get waiting(): number {
-    return this.count('requested') - this.count('taken') - this.count('refused');
-  }
-}
-
 async function metered(url: string) {
-  const meter = new RecordingMeter();
-  return { meter, ...(await openService(url, { meter })) };
+  const inserts: number[] = [];
+  const events: ConnectionEvent[] = [];
+  const meter: StorageMeter = {
+    insertsCommitted: (count) => void inserts.push(count),
+    log: () => {},
+    connection: (event) => void events.push(event),
+  };
+  const count = (event: ConnectionEvent) => events.filter((one) => one === event).length;
+  /** How many connections are open and in use, and how many calls wait for one. */
+  const connections = () => [
+    count('opened') - count('closed'),
+    count('taken') - count('returned'),
+    count('requested') - count('taken') - count('refused'),
+  ];
+  return { inserts, count, connections, ...(await openService(url, { meter })) };
 }
 
 describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
   it('learns of the commits that inserts share, without what the server has rejected', async () => {
     const { url } = await freshDatabase(mongo!);
-    const { pets, meter } = await metered(url);
+    const { pets, inserts } = await metered(url);
     await pets.insert(rex);
     const invalid = pets.insert({ ...rex, name: '' });
     await Promise.allSettled([pets.insert(rex), invalid, ...numbers(3).map(() => pets.insert(rex))]);
 
-    expect(meter.inserts).toStrictEqual([1, 4]);
+    expect(inserts).toStrictEqual([1, 4]);
   });
 
   it('learns of every connection, and of the calls that wait for one or get none', async () => {
     const { url } = await freshDatabase(mongo!);
     const options = { maxPoolSize: 1, waitQueueTimeoutMS: 1_000, retryReads: false };
     const { url: proxyUrl, proxy } = await throughProxy(url, options);
-    const { pets, meter, close } = await metered(proxyUrl);
+    const { pets, count, connections, close } = await metered(proxyUrl);
     await pets.list({ limit: 1 });
-    expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
+    expect(connections()).toStrictEqual([1, 0, 0]);
 
     const release = proxy.hold('find');
     const first = pets.list({ limit: 1 });
     const forward = await release;
-    expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 1, 0]);
+    expect(connections()).toStrictEqual([1, 1, 0]);
     const second = pets.list({ limit: 2, status: 'sold' });
-    await expect.poll(() => meter.count('refused')).toBeGreaterThan(0);
+    await expect.poll(() => count('refused')).toBeGreaterThan(0);
     forward();
     await first;
     expect(await second).toStrictEqual([]);
-    await expect.poll(() => [meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
+    await expect.poll(connections).toStrictEqual([1, 0, 0]);
 
     await close();
-    expect(meter.open).toBe(0);
+    expect(connections()[0]).toBe(0);
     await expect(pets.list({ limit: 1 })).rejects.toThrow(StorageUnavailable);
   });
 });

@@ -47,9 +47,11 @@ it.each<readonly [url: string, problem: string | undefined]>([
 });
 
 it.skipIf(mongo === undefined)(
-  `a storage in MongoDB is refused and left empty before it is migrated, and then opened in each way${leftOut}`,
+  `a storage in MongoDB is refused and left empty before it is migrated, then opened in each way, and no connection is left${leftOut}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+    const before = sockets();
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.openService(url, SERVICE)).rejects.toThrow(refusal);
     // DATABASE_URL may name another one.
@@ -70,5 +72,7 @@ it.skipIf(mongo === undefined)(
     const opened = await kind.openKeys(url, { mayCreate: false, log: storageHost() });
     expect(await opened.keys.list()).toStrictEqual([]);
     await opened.close();
+    // Fewer, if those of an earlier test were just closing.
+    await expect.poll(sockets).toBeLessThanOrEqual(before);
   },
 );

@@ -227,11 +227,6 @@ it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly st
     ],
     [LOST],
   ],
-  [
-    'why a member is lost',
-    [[{ address: 'a', type: NONE, error: new Error('connect ECONNREFUSED') }, S, S]],
-    ['MongoDB has no primary; members: a: connect ECONNREFUSED, b: RSSecondary, c: RSSecondary'],
-  ],
   ['of a successor that comes first', [[NONE, P, S]], ['MongoDB has a primary again: b']],
   [
     'of a server that is alone and back',

@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import type { Db, Document } from 'mongodb';
+import type { Db, Document, IndexSpecification } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
@@ -23,10 +23,30 @@ const UNSET =
 const DROP = 'db.getCollection("pets").dropIndex("mine")';
 const TTL = { expireAfterSeconds: 3_600 } as const;
 const MINE = 'has the index "mine" of somebody else, which';
+const UNIQUE = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } } as const;
+const WHOLE = { status: 1, _id: 1 } as const;
 
 type Harm = readonly [what: string, harm: (db: Db) => Promise<unknown>, problem: string, command: string];
 
-/** What loses, refuses or reorders pets. */
+/** An index that has the planned name or definition but does not fit. */
+function replaced(index: string, what: string, key: IndexSpecification, how: Document = {}): Harm {
+  const { name = index } = how;
+  const collection = index === 'key_1' ? 'rate_limits' : 'pets';
+  const harm = async (db: Db) => {
+    await db.collection(collection).dropIndex(index);
+    await db.collection(collection).createIndex(key, { name, ...how }, {});
+  };
+  const another = `has an index "${index}" with another definition`;
+  const problems: Readonly<Record<string, string>> = {
+    hidden: `hides the index "${index}"`,
+    'under another name': `has the index "mine" in the place of "${index}"`,
+  };
+  const method = what === 'hidden' ? 'unhideIndex' : 'dropIndex';
+  const command = `db.getCollection("${collection}").${method}("${name}")`;
+  return [`an index ${what}: ${index}`, harm, problems[what] ?? another, command];
+}
+
+/** What loses, refuses or reorders pets, or makes lists slow. */
 const HARM: readonly Harm[] = [
   [
     'a capped collection',
@@ -62,7 +82,22 @@ const HARM: readonly Harm[] = [
     'has another validator',
     UNSET,
   ],
+  replaced('idem.k_1', 'of all pets', { 'idem.k': 1 }, { unique: true, sparse: true }),
+  replaced('idem.k_1', 'hidden', { 'idem.k': 1 }, { ...UNIQUE, hidden: true }),
+  replaced('status_1__id_1', 'the other way round', { _id: 1, status: 1 }),
+  replaced('status_1__id_1', 'descending', { status: 1, _id: -1 }),
+  replaced('status_1__id_1', 'partial', WHOLE, { partialFilterExpression: { status: 'sold' } }),
+  replaced('status_1__id_1', 'sparse', WHOLE, { sparse: true }),
+  replaced('status_1__id_1', 'with a collation', WHOLE, { collation: { locale: 'de' } }),
+  replaced('status_1__id_1', 'under another name', WHOLE, { name: 'mine' }),
+  replaced('key_1', 'not unique', { key: 1 }),
 ];
+
+async function schemaOf(db: Db) {
+  const collections = await db.listCollections({}, { nameOnly: false }).toArray();
+  const names = collections.filter(({ type }) => type !== 'view').map(({ name }) => name);
+  return { collections, indexes: await Promise.all(names.map((name) => db.collection(name).indexes())) };
+}
 
 /** Runs what a message tells an operator to run in mongosh. */
 async function inMongosh(db: Db, commands: string): Promise<void> {
@@ -70,6 +105,7 @@ async function inMongosh(db: Db, commands: string): Promise<void> {
     aggregate: (stages: Document[]) => db.collection(name).aggregate(stages).toArray(),
     drop: () => db.collection(name).drop(),
     dropIndex: (index: string) => db.collection(name).dropIndex(index),
+    unhideIndex: (index: string) => db.command({ collMod: name, index: { name: index, hidden: false } }),
     renameCollection: (to: string) => db.collection(name).rename(to),
   });
   const globals = { db: { getCollection, runCommand: (command: Document) => db.command(command) } };
@@ -77,11 +113,11 @@ async function inMongosh(db: Db, commands: string): Promise<void> {
 }
 
 describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has changed${leftOut}`, () => {
-  it.each(HARM)('is refused, with the command that mends it: %s', async (_, harm, problem, command) => {
+  it.each(HARM)('is refused, with the command that repairs it: %s', async (_, harm, problem, command) => {
     const { url, db } = await freshDatabase(mongo!);
     await harm(db);
     const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
-    const before = await db.listCollections({}, { nameOnly: false }).toArray();
+    const before = await schemaOf(db);
 
     const line = await refusal(openService(url));
     expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
@@ -92,10 +128,10 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has chan
     expect(await findingsIn(url)).toContainEqual(
       `collection "${collection}": it ${problem}; run in mongosh: ${command}`,
     );
-    expect(await db.listCollections({}, { nameOnly: false }).toArray()).toStrictEqual(before);
+    expect(await schemaOf(db)).toStrictEqual(before);
 
     await inMongosh(db, command);
-    await migrate(url);
+    await Promise.all([migrate(url), migrate(url)]);
     const { pets } = await openService(url);
     expect(await pets.insert(rex)).toMatchObject({ id: 1n });
     expect(await findingsIn(url)).toStrictEqual([]);
