@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import { type Given, readRows } from './rows.ts';
 import { STORAGES } from './storages.ts';
@@ -39,7 +38,6 @@ export function readConfig(
   const { values, problems } = readRows(variables(storages), given);
   const { certFile, keyFile, corsOrigins = [], ...others } = values;
   const { tracing, ...traces } = readTracing(given);
-  if (!arePortsApart(values)) problems.push('METRICS_PORT must differ from PORT');
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('TLS_CERT and TLS_KEY must be set together');
   }
@@ -55,12 +53,4 @@ export function readConfig(
     /** Lines for the log. */
     warnings: traces.warnings,
   };
-}
-
-type Addresses = Pick<Config, 'host' | 'port' | 'metricsHost' | 'metricsPort'>;
-
-function arePortsApart({ host, port, metricsHost, metricsPort }: Addresses): boolean {
-  if (metricsPort === undefined || metricsPort === 0 || metricsPort !== port) return true;
-  const isEvery = [host, metricsHost].some((one) => isIP(one) === 0 || /^[0:.]+$/.test(one));
-  return host !== metricsHost && !isEvery;
 }

@@ -13,6 +13,8 @@ const endpoint = form('must be an http or https URL, such as http://localhost:43
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '') ? text : undefined;
 });
 
+const protocol = anyCase(['http/protobuf'], 'must be http/protobuf, usually at port 4318');
+
 const ratio = form('must be a number from 0 to 1', (text) => {
   return /^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined;
 });
@@ -37,10 +39,7 @@ export function readTracing(given: Given) {
     {
       disabled: optional('OTEL_SDK_DISABLED', anyCase(['true', 'false'], 'must be true or false')),
       exporter: optional('OTEL_TRACES_EXPORTER', anyCase(['otlp', 'none'], 'must be otlp or none')),
-      protocol: optional(
-        protocolName,
-        anyCase(['http/protobuf'], 'must be http/protobuf, usually at port 4318'),
-      ),
+      protocol: optional(protocolName, protocol),
       sampler: optional('OTEL_TRACES_SAMPLER', anyCase(SAMPLERS)),
       samplerRatio: optional('OTEL_TRACES_SAMPLER_ARG', ratio),
     },

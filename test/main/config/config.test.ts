@@ -216,16 +216,6 @@ describe('the configuration', () => {
     expect(problem).not.toMatch(/hunter|me:/);
   });
 
-  it.each([
-    [{}, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: '10.0.0.1', METRICS_HOST: '::' }, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: 'localhost' }, ['METRICS_PORT must differ from PORT']],
-    [{ HOST: '10.0.0.1' }, []],
-    [{ PORT: '0', METRICS_PORT: '0' }, []],
-  ])('lets the API and the metrics share a port on different addresses only: %j', (env, problems) => {
-    expect(problemsOf({ PORT: '8080', METRICS_PORT: '8080', ...env })).toStrictEqual(problems);
-  });
-
   it('names every invalid variable at once, each on one line, and repeats no value: it may be a secret', () => {
     const secret = 'hunter2';
     const everything = {

@@ -85,6 +85,13 @@ it('a service closes its SQLite file, and the port of its metrics, when it canno
   expect((await ask(`${(await startService(env)).url}/readyz`)).status).toBe(200);
 });
 
+it.each(['127.0.0.1', '0.0.0.0'])('a service at HOST=%s refuses the port of its metrics', async (HOST) => {
+  const PORT = `${await freePort()}`;
+  await expect(startService({ HOST, PORT, METRICS_PORT: PORT })).rejects.toThrow(
+    `PORT is ${PORT}, which is in use on ${HOST}: stop what uses it, or set another PORT`,
+  );
+});
+
 it('a service logs a warning and answers 503 when its SQLite file is moved away, and recovers when it is back', async () => {
   const file = await newFile();
   const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
