@@ -61,13 +61,13 @@ const ROOMS: Record<string, string[]> = {
 const HTTP = 'src/adapters/http';
 const rooms = Object.entries(ROOMS).map(([room, known]): Boundary => {
   const unknown = Object.keys(ROOMS).filter((other) => other !== room && !known.includes(other));
-  const its = (other: string) => `${HTTP}/${other}/its.ts`;
+  const fileOf = (other: string) => `${HTTP}/${other}/its.ts`;
   const others = [`${HTTP}/app.ts`, 'src/adapters/memory/pets.ts'];
   return {
     folder: `${HTTP}/${room}`,
     message: 'no other room of the HTTP adapter',
-    refused: [...others, ...unknown.map(its), ...MAIN_AND_BEYOND, ...CONTAINER],
-    allowed: [...FOR_ADAPTERS, ...[room, ...known].map(its)],
+    refused: [...others, ...unknown.map(fileOf), ...MAIN_AND_BEYOND, ...CONTAINER],
+    allowed: [...FOR_ADAPTERS, ...[room, ...known].map(fileOf)],
   };
 });
 
@@ -159,7 +159,8 @@ test('no folder imports another one that imports it, directly or through others'
     for (const [, to = ''] of specifiers) left.get(dirname(path))!.add(dirname(join(dirname(path), to)));
   }
   // Takes away the folders that import nothing of what is left. What then stays is in a cycle, or imports one.
-  const lowest = () => [...left].find(([own, to]) => ![...to].some((it) => it !== own && left.has(it)));
+  const lowest = () =>
+    [...left].find(([own, to]) => ![...to].some((folder) => folder !== own && left.has(folder)));
   for (let found = lowest(); found !== undefined; found = lowest()) left.delete(found[0]);
   expect([...left.keys()]).toStrictEqual([]);
 });

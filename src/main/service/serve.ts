@@ -65,7 +65,7 @@ async function runUntilStopped(
   let service: Service | undefined = undefined;
   let stopping = false;
 
-  const stop = (reason: string) => {
+  const stop = async (reason: string) => {
     // The terminal and npm both send the signal of one Ctrl-C.
     if (stopping) return;
     stopping = true;
@@ -74,29 +74,24 @@ async function runUntilStopped(
     // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    stopped.then(onStopped, crash);
-    setTimeout(
-      () => {
-        log.fatal('still not stopped, giving up');
-        process.exit(1);
-      },
-      config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS,
-    ).unref();
-  };
-  const onStopped = (cutOff: number) => {
-    log.info({ cutOff }, 'stopped');
+    const giveUp = () => {
+      log.fatal('still not stopped, giving up');
+      process.exit(1);
+    };
+    setTimeout(giveUp, config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS).unref();
+    log.info({ cutOff: await stopped }, 'stopped');
     // A server of the storage, or a receiver of traces, that does not answer would keep the process alive.
     process.exit();
   };
   const crash = (err: unknown) => {
     log.fatal({ err }, 'stopping because of a bug');
     process.exitCode = 1;
-    stop('bug');
+    void stop('bug');
   };
-  const onAbort = () => stop((signal.reason as Interrupted).signal);
+  const onAbort = () => void stop((signal.reason as Interrupted).signal);
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort);
-  // Unhandled rejections arrive here too.
+  // Unhandled rejections arrive here too, also that of a stop that fails.
   process.on('uncaughtException', crash);
 
   service = await starting();

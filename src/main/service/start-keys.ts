@@ -54,14 +54,14 @@ export async function startKeys(
     }
     return { known: [] };
   }
-  const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
+  const advice = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
   if (!isLoopback(host)) {
     throw new StartError([
-      `there is no API key yet, and HOST is no loopback address, so others can reach the service; ${way}`,
+      `there is no API key yet, and HOST is no loopback address, so others can reach the service; ${advice}`,
     ]);
   }
   if (isLogged) {
-    log.warn(`there is no API key yet; ${way}`);
+    log.warn(`there is no API key yet; ${advice}`);
     return { known: [] };
   }
   const { id, token } = mintKey();
