@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -8,15 +8,11 @@ import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/o
 import type { WhilePetsNeverChange } from '../../src/application/ports/pets-never-change.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { freePort } from '../../proof/failure/free-port.ts';
-import { anArchivedPet } from '../support/archived-pets.ts';
-import { ask } from '../support/client.ts';
-import { succeeds } from '../support/command.ts';
+import { anArchivedPet, idempotencyFor } from '../support/archived-pets.ts';
 import { type RunningMongod, runMongod } from '../support/mongod-process.ts';
 import { sharedMongo } from '../support/mongodb.ts';
 import { ROOT, run } from '../support/process.ts';
-import { startService } from '../support/service.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { testDirectory } from '../support/test-directory.ts';
 import { aPet } from '../support/pets.ts';
 
 const DATABASE = 'petstore';
@@ -145,52 +141,11 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     );
   });
 
-  it('give the service and its commands what they need', async () => {
-    await emptyDatabase();
-    await succeeds(['migrate'], { DATABASE_URL: urlOf('migrator') });
-    const env = { DATABASE_URL: serviceUrl() };
-    const service = await startService({ ...env, RATE_LIMIT: '1000/60s', LOG_LEVEL: 'warn' });
-
-    const key = (await succeeds(['keys', 'create', '--label', 'till'], env)).stdout.trim();
-    const added = { key, body: '{"name":"Rex","categoryId":7}', headers: { 'idempotency-key': 'once' } };
-    const rex = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
-    expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({ status: 201, body: rex });
-    expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({
-      status: 201,
-      body: rex,
-      headers: { 'idempotent-replayed': 'true' },
-    });
-    // A machine that is slow for a moment does not count a request.
-    const counted = { ratelimit: expect.stringMatching(/^"key";r=99\d;t=\d+$/) };
-    const list = () => ask(`${service.url}/v1/pets`, { key });
-    await expect.poll(list).toMatchObject({ status: 200, body: `[${rex}]`, headers: counted });
-    expect(await ask(`${service.url}/v1/pets/1`, { key })).toMatchObject({ status: 200, body: rex });
-    expect(await ask(`${service.url}/readyz`)).toMatchObject({ status: 200 });
-
-    const [, id = ''] = key.split('_');
-    await succeeds(['keys', 'rotate', id, '--overlap', '0s'], env);
-    await succeeds(['keys', 'revoke', id], env);
-    await succeeds(['keys', 'list'], env);
-    const file = join(await testDirectory(), 'pets.ndjson');
-    await succeeds(['export', file], env);
-    expect(await readFile(file, 'utf8')).toContain('"name":"Rex"');
-    await writeFile(file, '{"id":10,"name":"Mitzi","categoryId":3,"status":"sold"}\n');
-    await succeeds(['import', file], { DATABASE_URL: urlOf('importer') });
-    await succeeds(['skip-ids'], env);
-    expect(await ask(`${service.url}/v1/pets`, { body: '{"name":"Tom","categoryId":1}' })).toMatchObject({
-      status: 201,
-      body: '{"id":1000000000011,"name":"Tom","categoryId":1,"status":"available"}',
-    });
-    await service.stop();
-    const troubles = service.log.filter(({ audit }) => audit === undefined).map(({ msg }) => msg);
-    expect(troubles.filter((msg) => msg !== 'rate limit not enforced')).toStrictEqual([]);
-  });
-
   it.each([
     { role: 'petstoreService', use: useEveryPrivilegeOfTheService },
     { role: 'petstoreImporter', use: useEveryPrivilegeOfTheImporter },
     { role: 'petstoreMigrator', use: useEveryPrivilegeOfTheMigrator },
-  ])('give the role $role no privilege that it does not need', async ({ role, use }) => {
+  ])('give the role $role what it needs, and nothing else', async ({ role, use }) => {
     const db = root.db(DATABASE);
     const { roles } = await db.command({ rolesInfo: role, showPrivileges: true });
     const privileges: readonly Privilege[] = roles[0].privileges;
@@ -229,6 +184,8 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false, log: { warn } });
     opened.defer(storage.close);
     await storage.pets.insert(aPet());
+    await storage.pets.insertOnce(aPet(), idempotencyFor('a'));
+    await storage.pets.findById(1n);
     await storage.pets.list({ limit: 10 });
     await storage.keys.insert(aKey());
     await storage.keys.recordUse(new Map([[aKey().id, at(1)]]));
@@ -236,7 +193,11 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await storage.probe.check();
     const commandLine = await openMongoArchive(serviceUrl());
     opened.defer(() => commandLine.close());
+    await commandLine.keys.expire(aKey().id, at(2));
     await commandLine.keys.revoke(aKey().id, at(2));
+    await commandLine.keys.list();
+    await commandLine.archive.read(0n, 10);
+    await commandLine.archive.reserve(10n);
   }
 
   async function useEveryPrivilegeOfTheImporter(): Promise<void> {

@@ -244,16 +244,7 @@ describe('the configuration', () => {
 it('the description of the variables has one line of up to 120 characters for each, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
   const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
-  const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
-  expect(new Set(names)).toStrictEqual(new Set(all));
-  expect(names).toHaveLength(all.length);
-});
-
-it('the description of the variables gives the defaults that are used', () => {
-  const described = [...describeVariables().matchAll(/^ {2}(\w+) +(\S+)/gm)].map(([, name, text]) => [
-    name,
-    text,
-  ]);
-  const given = Object.fromEntries(described.filter(([, text]) => text !== 'none'));
-  expect(read(given)).toStrictEqual(DEFAULTS);
+  expect(names.toSorted()).toStrictEqual(
+    [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'].toSorted(),
+  );
 });

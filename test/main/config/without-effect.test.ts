@@ -3,7 +3,7 @@ import { withoutEffect } from '../../../src/main/config/without-effect.ts';
 import { VARIABLE_NAMES } from '../../../src/main/config/variables.ts';
 import { join } from 'node:path';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { ROOT, run, runService, SERVICE_ENV } from '../../support/process.ts';
+import { ROOT, run, SERVICE_ENV } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 it.each([
@@ -36,17 +36,6 @@ const OTHERS =
 it('nothing is said about what others set, about our own names, nor about an empty variable', () => {
   const others = Object.fromEntries([...OTHERS, ...VARIABLE_NAMES].map((name) => [name, 'x']));
   expect(withoutEffect({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
-});
-
-it('the warnings of the configuration and a misspelt variable are in the log of the service, which starts', async () => {
-  const ignored = { OTEL_TRACES_EXPORTER: 'zipkin', DATABSE_URL: 'sqlite:pets.db' };
-  const service = runService({ API_KEYS: '0123456789abcdef', ...ignored });
-  await service.url();
-  const warning = { level: 40, time: expect.any(Number) };
-  expect(service.log.slice(0, -1)).toStrictEqual([
-    { ...warning, msg: 'OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored' },
-    { ...warning, msg: 'the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?' },
-  ]);
 });
 
 describe('a file .env in the working directory', () => {

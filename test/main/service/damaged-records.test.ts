@@ -32,20 +32,6 @@ it.each<readonly [string, string, (damaged: string, sound: string, file: string)
   expect(await readdir(dirname(target))).toStrictEqual([]);
 });
 
-it('a damaged pet is an error in the log of the service, with its id and none of its contents', async () => {
-  const { url, log, logged } = await startService({ DATABASE_URL: await damagedFile() });
-
-  const answer = await ask(`${url}/v1/pets/${DAMAGED.id}`, { headers: { 'x-request-id': 'it' } });
-
-  expect(answer.status).toBe(503);
-  expect(await logged(/^failure$/)).toMatchObject({
-    level: 50,
-    requestId: 'it',
-    err: { type: 'DamagedPet', kind: 'damaged-pet', id: Number(DAMAGED.id) },
-  });
-  expect(JSON.stringify(log)).not.toContain('secret');
-});
-
 const lineOf = (id: string) =>
   `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
 
