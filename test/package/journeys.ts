@@ -1,6 +1,5 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
@@ -102,16 +101,6 @@ export function journeys(built: () => Built): void {
     const [options] = clone.stdout.split('\n');
     expect(options).toContain('--max-semi-space-size=');
     expect(program.stdout.split('\n')[0]).toBe(options);
-  });
-
-  test('imports and exports pets', async () => {
-    const directory = await testDirectory();
-    const example = await readFile(join(ROOT, 'examples/pets.ndjson'));
-    await writeFile(join(directory, 'pets.ndjson.gz'), gzipSync(example));
-    await succeeds(['import', 'pets.ndjson.gz', '--to', 'sqlite:a.db'], {}, directory);
-    await succeeds(['export', 'again.ndjson.gz', '--from', 'sqlite:a.db'], {}, directory);
-    const exported = await readFile(join(directory, 'again.ndjson.gz'));
-    expect(gunzipSync(exported).equals(example)).toBe(true);
   });
 
   test('writes a readable log to a terminal', async () => {

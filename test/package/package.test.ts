@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ask, KEY } from '../support/client.ts';
-import { FAILED, LIST_MODULES, ROOT, run } from '../support/process.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { LIST_MODULES, ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { BUILD_ENV, journeys } from './journeys.ts';
@@ -128,21 +127,6 @@ describe('the npm package', () => {
     // The compiled sources are kept for the next start.
     const kept = await readdir(join(installed, 'node_modules/.cache/petstore'), { recursive: true });
     expect(kept.length).toBeGreaterThan(5);
-  });
-
-  test('prints what is missing where the only Node is old', async () => {
-    const old = join(directory.path, 'old');
-    await mkdir(old);
-    await writeFile(join(old, 'node'), '#!/bin/sh\necho v20.20.2\n', { mode: 0o755 });
-    for (const tool of ['head', 'readlink', 'sh']) await symlink((await onPath(tool))!, join(old, tool));
-    const petstore = run(program, ['--version'], { PATH: old });
-    expect(await petstore.ended).toStrictEqual(FAILED);
-    expect(petstore.stdout).toBe('');
-    expect(petstore.stderr).toBe(
-      'petstore: needs Node 26 or later, and found none that runs:\n' +
-        `  ${old}/node: v20.20.2\n` +
-        'Install one: https://nodejs.org/en/download\n',
-    );
   });
 });
 
