@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
 import { SCHEMA_VERSION as MONGODB_VERSION } from '../src/adapters/mongodb/schema/schema-version.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../src/adapters/sqlite/schema.ts';
+import { STORAGES } from '../src/main/config/storages.ts';
 import { readDocument } from './support/document.ts';
 import { onPath } from './support/mongod-binary.ts';
 import { ROOT, run } from './support/process.ts';
@@ -70,6 +72,17 @@ it('the workflows pin every action by the hash of a commit, with its version bes
 it('the workflows call scripts of the package that exist', () => {
   const scripts = inWorkflows(/npm run (?:--silent )?([\w:-]+)/g);
   expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
+});
+
+it('the quick tests are those of folders that exist, and of all storages but the one in memory', () => {
+  const script = packageJson.scripts['test:quick'];
+  const folders = Array.from(script.matchAll(/ (test\/\w+)/g), ([, folder = '']) => folder);
+  expect(folders).toStrictEqual(['test/domain', 'test/application', 'test/contracts']);
+  for (const folder of folders) expect(existsSync(join(ROOT, folder)), folder).toBe(true);
+  const [, leftOut = ''] = /: \(([\w|]+)\)/.exec(script) ?? [];
+  expect(['memory', ...leftOut.split('|')].toSorted()).toStrictEqual(
+    STORAGES.map(({ name }) => name).toSorted(),
+  );
 });
 
 it('the workflows make the notes of a release of its section in the changelog', async () => {

@@ -3,6 +3,11 @@ import { NoMongo, start } from './mongodb.ts';
 
 /** Starts the MongoDB server that all test files share, and provides it to `sharedMongo()`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // As `npm run test:quick` asks for. The tests that need MongoDB say that they are left out.
+  if (process.env['TEST_MONGODB'] === 'none') {
+    project.provide('mongodb', undefined);
+    return async () => {};
+  }
   try {
     const { stop, passedOver, ...mongo } = await start();
     for (const reason of passedOver) console.log(`MongoDB for the tests: not a ${reason}`);

@@ -14,7 +14,7 @@ watchCommands();
  * 2. a testcontainer if a Docker engine answers: image `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` or `TEST_MONGODB=process` allows only that one.
+ * `TEST_MONGODB=container` or `TEST_MONGODB=process` allows only that one, and `TEST_MONGODB=none` starts no server.
  */
 export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
@@ -86,7 +86,7 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
   if (options === undefined && wanted === undefined && serverUrl !== undefined)
     return { serverUrl, kind: 'uri', passedOver: [], stop: async () => {} };
   if (wanted !== undefined && !Object.hasOwn(WAYS, wanted))
-    throw new Error(`TEST_MONGODB is ${wanted}; it must be container or process, or not set`);
+    throw new Error(`TEST_MONGODB is ${wanted}; it must be container, process or none, or not set`);
   const passedOver: string[] = [];
   for (const kind of ['container', 'process'] as const) {
     if (kind !== (wanted ?? kind)) continue;
