@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { MAX_PET_ID } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
-import { numbers } from '../support/numbers.ts';
 import { aPet, tamper } from '../support/pets.ts';
 import { opened, type TestedStorage } from './storages.ts';
 
@@ -17,24 +16,6 @@ export function idempotencyContract(storage: TestedStorage): void {
     await pets.insertOnce(rex, withLastDigit('0'));
 
     await expect(pets.insertOnce(rex, withLastDigit('1'))).rejects.toStrictEqual(new IdempotencyKeyReused());
-  });
-
-  it('insertOnce creates one pet for each key, whatever is called concurrently', async () => {
-    const { pets } = await opened(storage);
-    const keys = numbers(25).map((n) => idempotencyFor(`key ${n}`));
-
-    const outcomes = await Promise.all(
-      [...keys, ...keys].map((idempotency, n) =>
-        pets.insertOnce(aPet({ categoryId: BigInt(n % 25) }), idempotency),
-      ),
-    );
-
-    expect(await pets.list({ limit: 60 })).toHaveLength(25);
-    for (const [n, { pet }] of outcomes.entries()) {
-      expect(pet.categoryId).toBe(BigInt(n % 25));
-      expect(pet).toStrictEqual(outcomes[n % 25]!.pet);
-    }
-    expect(outcomes.filter(({ replayed }) => replayed)).toHaveLength(25);
   });
 
   it('insertOnce still replays when no id is left, but creates no pet', async () => {

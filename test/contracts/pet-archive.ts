@@ -46,17 +46,6 @@ export function petArchiveContract(storage: TestedStorage): void {
 
   const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-  it('an existing pet stays unchanged when it is written again, and the others are written', async () => {
-    const { archive } = await opened(storage);
-    await archive.write([there]);
-    const all = [anArchivedPet({ id: 4n }), there, anArchivedPet({ id: 6n })];
-
-    await archive.write(all);
-    await archive.write(all);
-
-    expect(await archive.read(0n, 10)).toStrictEqual(all);
-  });
-
   it('an existing pet is not overwritten, and no other pet gets its idempotency key', async () => {
     const { archive } = await opened(storage);
     await archive.write([there]);

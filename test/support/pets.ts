@@ -90,11 +90,6 @@ export class HeldPetRepository extends Guarded {
     });
   }
 
-  /** The number of calls so far. */
-  get called(): number {
-    return this.#calls;
-  }
-
   /** Resolves after this many calls. */
   async calls(count: number): Promise<void> {
     await waitFor(this.#events, 'call', () => (this.#calls >= count ? true : undefined));

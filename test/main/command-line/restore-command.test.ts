@@ -1,9 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
@@ -12,7 +8,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn } from '../../support/archives.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Command, FAILED, fails, refused, succeeds } from '../../support/command.ts';
-import { DONE, ROOT, run, SERVICE } from '../../support/process.ts';
+import { DONE, run } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
 import { newFile, openKeys, openService } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -211,44 +207,7 @@ async function damagePages(path: string): Promise<void> {
 
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-/** Runs a restore. Yields a copy of its directory as each of these calls leaves it. */
-async function* stepsOfRestore(): AsyncGenerator<string> {
-  const calls = 'rename,unlink,fsync,fdatasync,chmod,fchmod';
-  const options = ['-f', '-e', `trace=${calls}`, '-e', `inject=${calls}:signal=SIGSTOP`];
-  const command = [process.execPath, join(ROOT, SERVICE[0]), 'restore', backup, '--to', DATABASE_URL];
-  const env = { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '1' };
-  const strace = spawn('strace', [...options, ...command], { detached: true, env });
-  const signal = (name: NodeJS.Signals) => process.kill(-strace.pid!, name);
-  const ended = once(strace, 'close');
-  try {
-    for await (const line of createInterface({ input: strace.stderr })) {
-      if (!line.includes('--- SIGSTOP ')) continue;
-      const image = join(dirname(await newFile()), 'image');
-      execFileSync('cp', ['-a', dirname(file), image]);
-      yield image;
-      signal('SIGCONT');
-    }
-  } finally {
-    if (strace.exitCode === null) signal('SIGKILL');
-  }
-  expect(await ended).toStrictEqual([0, null]);
-}
-
-it('a restore that the system ends leaves nothing or the new pets under the name, and can be repeated', async () => {
-  const found = new Set<string>();
-  for await (const directory of stepsOfRestore()) {
-    const image = join(directory, 'petstore.db');
-    const isThere = existsSync(image);
-    found.add(isThere ? 'pets' : 'nothing');
-    if (!isThere) {
-      await rm(`${image}.partial`, { force: true });
-      await succeeds(['restore', join(directory, 'backup.db'), '--to', `sqlite:${image}`]);
-    }
-    expect(await petsIn(image)).toStrictEqual(NEW);
-  }
-  expect(found).toStrictEqual(new Set(['nothing', 'pets']));
-});
-
+// A kill at any moment leaves nothing or the new pets: syncs.test.ts has the order, and `npm run power-loss` each moment.
 it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
   'a restore leaves nothing at an error of the system: %s',
   async (inject) => {
