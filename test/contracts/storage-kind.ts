@@ -80,9 +80,10 @@ export function storageKindContract(storage: TestedStorage): void {
     expect(shownUrl(urlForm.includes('//') ? withSecrets : urlForm)).toBe(urlForm);
   });
 
-  it('opens for a service that is ready, and closes more than once', async () => {
-    const { probe, close } = await openService((await storage.create()).url);
+  it('opens for a service that is ready, with a limiter exactly if services share it, and closes more than once', async () => {
+    const { probe, limiter, close } = await openService((await storage.create()).url);
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
+    expect(limiter !== undefined).toBe(kind.shared);
     await close();
   });
 
@@ -110,7 +111,7 @@ export function storageKindContract(storage: TestedStorage): void {
     const services = [await openService(url), await openService(url)];
 
     const taken = [];
-    for (const { limiter } of services) taken.push(await limiter?.take('tom', { requests: 2, seconds: 60 }));
+    for (const { limiter } of services) taken.push(await limiter!.take('tom', { requests: 2, seconds: 60 }));
 
     expect(taken).toMatchObject([{ remaining: 1 }, { remaining: 0 }]);
   });
