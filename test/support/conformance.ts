@@ -102,7 +102,6 @@ export function expectConforms(response: SeenResponse): void {
 function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
-  problems.push(...rateLimitProblems(response), ...corsProblems(response));
   const isPage = response.status === 200 && SYSTEM.get(pathOf(response.path))?.type !== undefined;
   const json = body === '' || isPage ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
@@ -148,48 +147,6 @@ function framing({ method, path, status, headers, body }: SeenResponse): string[
   }
   const bodiless = status === 204 || method === 'HEAD';
   if (bodiless !== (body === '')) problems.push(`the body is ${bodiless ? 'present' : 'missing'}`);
-  return problems;
-}
-
-const POLICY = /^"key";q=([1-9]\d*);w=([1-9]\d*)$/;
-const LEFT = /^"key";r=(0|[1-9]\d*);t=([1-9]\d*)$/;
-
-/** The rate limit headers agree with each other, and 429 has all of them. */
-function rateLimitProblems({ status, headers }: SeenResponse): string[] {
-  const problems: string[] = [];
-  const policy = textOf(headers['ratelimit-policy']);
-  const left = textOf(headers['ratelimit']);
-  const [, quota, window] = POLICY.exec(policy ?? '') ?? [];
-  const [, remaining, reset] = LEFT.exec(left ?? '') ?? [];
-  if (policy !== undefined && quota === undefined) problems.push(`ratelimit-policy is ${policy}`);
-  if (left !== undefined && remaining === undefined) problems.push(`ratelimit is ${left}`);
-  if (left !== undefined && policy === undefined) problems.push('ratelimit-policy is missing');
-  if (Number(remaining) >= Number(quota) || Number(reset) > Number(window)) {
-    problems.push(`ratelimit is ${left}, beyond ${policy}`);
-  }
-  if ((policy !== undefined || left !== undefined) && status === 401) {
-    problems.push('a rate limit without a key');
-  }
-  if (status === 429 && (remaining !== '0' || reset !== headers['retry-after'])) {
-    problems.push(`ratelimit is ${left}, with retry-after ${textOf(headers['retry-after'])}`);
-  }
-  return problems;
-}
-
-/** An answer is for one origin, tells caches so (`Vary`), and never allows credentials. */
-function corsProblems({ headers }: SeenResponse): string[] {
-  const problems: string[] = [];
-  const cors = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
-  if (cors.length === 0) return problems;
-  const origin = textOf(headers['access-control-allow-origin']);
-  if (!/^https?:\/\/[^/*,]+$/.test(origin ?? '')) problems.push(`access-control-allow-origin is ${origin}`);
-  if (headers['access-control-expose-headers'] === undefined) {
-    problems.push('access-control-expose-headers is missing');
-  }
-  if (headers['vary'] !== 'Origin') problems.push(`vary is ${textOf(headers['vary'])}`);
-  if (headers['access-control-allow-credentials'] !== undefined) {
-    problems.push('access-control-allow-credentials is present');
-  }
   return problems;
 }
 
