@@ -16,7 +16,7 @@ import { mongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
-import { sharedSearch } from './round-trips/shared-search.ts';
+import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { described, examineSchema } from './schema/schema-problems.ts';
@@ -94,7 +94,7 @@ async function openIf(
     isSound = problem === undefined;
     return problem;
   };
-  const search = sharedSearch(examineAgain);
+  const search = oncePerSecond(examineAgain);
   const schemaProblem = async () => (isSound ? undefined : search.result());
   return {
     pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),

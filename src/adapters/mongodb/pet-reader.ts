@@ -4,7 +4,7 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
 import { type Pet, PET_STATUS_RULE, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { sharedSearch } from './round-trips/shared-search.ts';
+import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import { toBigInt, toLong } from './int64.ts';
@@ -29,7 +29,7 @@ export class PetReader {
 
   constructor(db: Db) {
     this.#db = db;
-    this.#withoutStatus = sharedSearch(() => petsWithoutStatus(db)).result;
+    this.#withoutStatus = oncePerSecond(() => petsWithoutStatus(db)).result;
   }
 
   /** @throws {DamagedPet} */

@@ -10,7 +10,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
 import { CALL_TIMEOUT_MS, type Deadline } from './connection/deadline.ts';
-import { sharedSearch } from './round-trips/shared-search.ts';
+import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
@@ -36,7 +36,7 @@ export class MongoPetRepository implements PetRepository {
   readonly #reader: PetReader;
   readonly #claims: PetClaims;
   /** Whether a second pet with an idempotency key would be rejected. */
-  readonly #hasIndex: ReturnType<typeof sharedSearch<boolean>>;
+  readonly #hasIndex: ReturnType<typeof oncePerSecond<boolean>>;
   readonly #reads: ConfirmedReads;
   readonly #schemaProblem: MongoPetOptions['schemaProblem'];
   readonly #timeoutMs: number;
@@ -49,7 +49,7 @@ export class MongoPetRepository implements PetRepository {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
-    this.#hasIndex = sharedSearch(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
+    this.#hasIndex = oncePerSecond(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
     this.#reads = reads;
     this.#schemaProblem = schemaProblem;
     this.#timeoutMs = timeoutMs;

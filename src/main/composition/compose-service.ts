@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { container, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import { type AppDependencies, createApp } from '../../adapters/http/app.ts';
-import { sharedProbe } from '../../adapters/http/shared-probe.ts';
+import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
@@ -61,7 +61,8 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   const { pets, keys, limiter, probe } = metrics?.storage(limited) ?? limited;
   const root = container.createChildContainer();
   root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
-  root.register(LIMITER, { useValue: limiter }).register(PROBE, { useValue: sharedProbe(probe) });
+  const check = oncePerSecond(() => probe.check(), { sharesFailures: true }).result;
+  root.register(LIMITER, { useValue: limiter }).register(PROBE, { useValue: { check } });
 
   // The use cases.
   const useCase: TraceUseCase = tracing?.useCase ?? ((_, untraced) => untraced);
