@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import {
   INT64_MAX,
   INT64_MIN,
+  type NewPet,
   newPet,
   PET_NAME_MAX_LENGTH,
   PET_STATUSES,
@@ -42,7 +43,12 @@ const petName = fc
 
 export const petStatus = fc.constantFrom(...PET_STATUSES);
 
+/** A new field does not compile without its values. */
+const FIELDS: { readonly [Field in keyof NewPet]: fc.Arbitrary<NewPet[Field]> } = {
+  name: petName,
+  categoryId: int64,
+  status: petStatus,
+};
+
 /** A pet that can be stored. */
-export const aNewPet = fc
-  .record({ name: petName, categoryId: int64, status: petStatus })
-  .map((draft) => newPet(draft));
+export const aNewPet = fc.record(FIELDS).map((draft) => newPet(draft));

@@ -79,10 +79,12 @@ export const PET_RULES: { readonly [Field in keyof NewPet]: (value: unknown) => 
   status: (status) => ((PET_STATUSES as readonly unknown[]).includes(status) ? undefined : PET_STATUS_RULE),
 };
 
-/** The fields that came after the first release. */
-const LATER_FIELDS = (Object.keys(PET_RULES) as (keyof NewPet)[]).filter(
-  (field) => !['name', 'categoryId', 'status'].includes(field),
-);
+/**
+ * The fields that came after the first release, in the order in which they came. Every stored fingerprint and checksum
+ * depends on this order: a new field comes last.
+ */
+const LATER_FIELDS: { readonly [Field in Exclude<keyof NewPet, 'name' | 'categoryId' | 'status'>]: true } =
+  {};
 
 /** @throws {InvalidPet} naming every rule that the draft breaks */
 export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDraft): NewPet {
@@ -126,8 +128,9 @@ export function petTexts(
   pet: NewPet,
 ): [name: string, categoryId: string, status: string, ...later: string[]] {
   const texts: ReturnType<typeof petTexts> = [pet.name, `${pet.categoryId}`, pet.status];
-  for (const field of LATER_FIELDS) {
-    if (pet[field] !== undefined) texts.push(JSON.stringify([field, pet[field]]));
+  for (const later in LATER_FIELDS) {
+    const value = pet[later as keyof NewPet];
+    if (value !== undefined) texts.push(JSON.stringify([later, value]));
   }
   return texts;
 }
