@@ -51,6 +51,12 @@ export async function openService(file: string, host: StorageHost = silentHost):
   return closedAfterTest(openSqliteStorage(file, host));
 }
 
+/** A service on a new file, until the end of the test. */
+export async function newService(): Promise<SqliteStorage & { readonly file: string }> {
+  const file = await newFile();
+  return { file, ...(await openService(file)) };
+}
+
 /** What a command for keys works with. */
 export async function openKeys(file: string): Promise<SqliteStorage> {
   return openSqliteStorage(file, silentHost, { mayShare: true });
@@ -113,8 +119,10 @@ export function keyWriter(file: string): Program {
   return run(process.execPath, [KEY_WRITER, file]);
 }
 
-/** A copy of the file and its WAL, as a crash at this moment would leave them. The file must be idle. */
-export async function crashImage(file: string): Promise<string> {
+/** What a service leaves that is killed after this work. Its latest pets are in the log only. */
+export async function killedAfter(work: (storage: SqliteStorage) => Promise<unknown>): Promise<string> {
+  const { file, ...storage } = await newService();
+  await work(storage);
   const image = await newFile();
   await copyFile(file, image);
   await copyFile(`${file}-wal`, `${image}-wal`);

@@ -6,7 +6,7 @@ import { refuseDatabaseFile } from '../../../src/adapters/sqlite/file-format.ts'
 import { archivedPets } from '../../support/archived-pets.ts';
 import { refused } from '../../support/command.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { crashImage, newFile, openService } from '../../support/sqlite.ts';
+import { killedAfter, openService } from '../../support/sqlite.ts';
 
 const SUFFIXES = ['', '-wal', '-shm', '.lock', '-journal'];
 const PETS = archivedPets(5);
@@ -15,9 +15,7 @@ const PETS = archivedPets(5);
 let file: string;
 
 beforeEach(async () => {
-  const original = await newFile();
-  await (await openService(original)).archive.write(PETS);
-  file = await crashImage(original);
+  file = await killedAfter(({ archive }) => archive.write(PETS));
   await writeFile(`${file}.lock`, '');
 });
 

@@ -13,8 +13,8 @@ import {
   damage,
   fileWith,
   newFile,
+  newService,
   openKeys,
-  openService,
   otherConnection,
   writeLock,
   writer,
@@ -25,8 +25,7 @@ const quietly = () => {};
 
 /** A file with pets and a key, which a service has open. */
 async function served(pets = PETS): Promise<{ file: string; copy: string }> {
-  const file = await newFile();
-  const { archive, keys } = await openService(file);
+  const { file, archive, keys } = await newService();
   await archive.write(pets);
   await keys.insert(aKey(1));
   return { file, copy: join(dirname(file), 'backup.db') };

@@ -13,8 +13,7 @@ import {
   commitsTo,
   count,
   newDatabase,
-  newFile,
-  openService,
+  newService,
   otherConnection,
   writeLock,
 } from '../../support/sqlite.ts';
@@ -135,8 +134,7 @@ it('a full disk fails the whole batch at once, which names the file, and the nex
 }, 20_000);
 
 it('a file that another program has locked makes writes wait, while the event loop and reads continue', async () => {
-  const file = await newFile();
-  const { pets, keys } = await openService(file);
+  const { file, pets, keys } = await newService();
   const pet = await pets.insert(rex);
   await keys.insert(aKey());
   const other = writeLock(file);

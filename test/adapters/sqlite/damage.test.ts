@@ -6,7 +6,14 @@ import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/s
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { damage, fileWith, newFile, openService, otherConnection, silentHost } from '../../support/sqlite.ts';
+import {
+  damage,
+  fileWith,
+  newService,
+  openService,
+  otherConnection,
+  silentHost,
+} from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
 
@@ -95,8 +102,7 @@ it.each<readonly [string, string, ...problems: string[]]>([
   ['a counter that is text', SET_PETS("'x'"), `it ${RANGE}`],
   ['a reservation that is text', SET_RESERVED("'x'"), `the reserved id ${RANGE}`],
 ])('the inspector of a SQLite file reports the counter of ids: %s', async (_, sql, ...problems) => {
-  const file = await newFile();
-  const { archive } = await openService(file);
+  const { file, archive } = await newService();
   await archive.write(archivedPets(3));
   await archive.reserve(70n);
   damage(file, sql);
@@ -114,8 +120,7 @@ it.each([
   ],
   ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],
 ])('the inspector of a SQLite file compares the pets with their indexes: %s', async (_, sql, problems) => {
-  const file = await newFile();
-  const { archive } = await openService(file);
+  const { file, archive } = await newService();
   await archive.write(archivedPets(12));
 
   // The pet in row 11.

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { damage, newFile, openService } from '../../support/sqlite.ts';
+import { damage, newService } from '../../support/sqlite.ts';
 
 const CHECKSUM = 'its fields must match its checksum';
 
@@ -25,8 +25,7 @@ it.each([
   ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
 ])('a damaged API key in SQLite is not returned: %s', async (change, problem) => {
-  const file = await newFile();
-  const { keys } = await openService(file);
+  const { file, keys } = await newService();
   await keys.insert(aKey(1));
   await keys.insert(aKey(2));
   damage(file, `UPDATE api_keys SET ${change} WHERE id = '${aKey(1).id}'`);
@@ -34,8 +33,7 @@ it.each([
 });
 
 it('a damaged API key in SQLite is in the list even when its id is damaged, and the message does not repeat that id', async () => {
-  const file = await newFile();
-  const { keys } = await openService(file);
+  const { file, keys } = await newService();
   await keys.insert(aKey(1));
   damage(file, "UPDATE api_keys SET id = 'secret'");
 
@@ -46,8 +44,7 @@ it('a damaged API key in SQLite is in the list even when its id is damaged, and 
 });
 
 it('a damaged API key in SQLite is accepted neither without its revocation, nor revoked again', async () => {
-  const file = await newFile();
-  const { keys } = await openService(file);
+  const { file, keys } = await newService();
   await keys.insert(aKey(1));
   await keys.revoke(aKey(1).id, at(5));
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { damage, newFile, openService, silentHost } from '../../support/sqlite.ts';
+import { damage, newFile, newService, silentHost } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -52,8 +52,7 @@ async function open() {
 }
 
 it('does not skip a pet whose id was changed to 0', async () => {
-  const file = await newFile();
-  const { pets, archive } = await openService(file);
+  const { file, pets, archive } = await newService();
   await pets.insert(aPet());
   const tom = await pets.insert(aPet({ name: 'Tom' }));
 
@@ -70,8 +69,7 @@ it('does not skip a pet whose id was changed to 0', async () => {
 });
 
 it('reports a pet that its table has lost, but an index has not', async () => {
-  const file = await newFile();
-  const { pets } = await openService(file);
+  const { file, pets } = await newService();
   await pets.insert(aPet());
 
   loseRows(file);
@@ -95,8 +93,7 @@ function loseRows(file: string): void {
 }
 
 it('gives no reserved id after the counter has lost it', async () => {
-  const file = await newFile();
-  const { pets, archive } = await openService(file);
+  const { file, pets, archive } = await newService();
   await archive.reserve(70n);
 
   damage(file, "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'pets'");

@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
-import { newFile, openService, otherConnection, silentHost, writer } from '../../support/sqlite.ts';
+import {
+  newFile,
+  newService,
+  openService,
+  otherConnection,
+  silentHost,
+  writer,
+} from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
@@ -24,8 +31,7 @@ it('a restart never reuses an id, not even that of a deleted pet', async () => {
 });
 
 it('a restart forgets an idempotency key with its pet', async () => {
-  const file = await newFile();
-  const { pets } = await openService(file);
+  const { file, pets } = await newService();
   const first = await pets.insertOnce(rex, idempotencyFor('a'));
   otherConnection(file).exec('DELETE FROM pets');
 

@@ -8,7 +8,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,
   closedAfterTest,
-  crashImage,
+  killedAfter,
   newFile,
   openForChecking,
   openService,
@@ -43,9 +43,7 @@ describe('a check of a SQLite file', () => {
   });
 
   it('reads the log of a crashed service too', async () => {
-    const original = await newFile();
-    await (await openService(original)).archive.write(PETS);
-    const file = await crashImage(original);
+    const file = await killedAfter(({ archive }) => archive.write(PETS));
     const before = [await readFile(file), await readFile(`${file}-wal`)];
     const { archive, close } = await closedAfterTest(openForChecking(file));
 

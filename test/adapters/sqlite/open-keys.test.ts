@@ -11,6 +11,7 @@ import {
   count,
   keyWriter,
   newFile,
+  newService,
   openKeys,
   openService,
   otherConnection,
@@ -69,8 +70,7 @@ it('keys beside a service can be made and revoked while the service stores pets'
 });
 
 it('keys beside a service leave every checkpoint to the service, which makes none beside a commit', async () => {
-  const file = await newFile();
-  await openService(file);
+  const { file } = await newService();
   const { keys } = await closedAfterTest(openKeys(file));
   const other = otherConnection(file);
   other.exec(
@@ -83,8 +83,7 @@ it('keys beside a service leave every checkpoint to the service, which makes non
 });
 
 it('keys beside a service survive a kill -9', async () => {
-  const file = await newFile();
-  await openService(file);
+  const { file } = await newService();
   const program = keyWriter(file);
   await program.printed(/^21 revoked$/m);
   await program.kill();

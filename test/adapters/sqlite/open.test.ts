@@ -13,8 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { backUp } from '../../../src/adapters/sqlite/backup.ts';
-import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { callAll } from '../../contracts/storage-kind.ts';
@@ -22,37 +21,38 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Fifo } from '../../support/fifo.ts';
 import {
-  crashImage,
   fileOfVersion,
   fileWith,
+  killedAfter,
   newFile,
-  openForChecking,
-  openKeys,
+  newService,
   openService,
   otherConnection,
   silentHost,
   writeLock,
   writer,
 } from '../../support/sqlite.ts';
+import { EVERY, EXPORTING, type Opener, READING } from './openers.ts';
 import { rex } from '../../support/pets.ts';
 
 const PETS = archivedPets(100);
 const NEWER = SCHEMA_VERSION + 1;
-const openStorage: Way = async (file) => openSqliteStorage(file, silentHost);
-const WRITING: readonly Way[] = [openStorage, openKeys];
-const READING: readonly Way[] = [
-  openSqliteForReading,
-  openForChecking,
-  async (file) => backUp(file, `${file}-copy`, () => {}).then(() => ({ close: async () => {} })),
-];
-/** Every way to open a file. */
-const WAYS: readonly Way[] = [...WRITING, ...READING];
+const openStorage: Opener = (file) => openSqliteStorage(file, silentHost);
+
+/** The openers with a path in place of a URL. */
+const onPaths = (openers: typeof EVERY) =>
+  openers.map(
+    ([, open]): Opener =>
+      (file) =>
+        open(`sqlite:${file}`),
+  );
+const OPENERS = onPaths(EVERY);
 
 it('a path is refused at once when it leads to a pipe or to a directory', async () => {
   await using fifo = await Fifo.make();
 
   for (const path of [fifo.path, dirname(fifo.path)]) {
-    for (const open of WAYS) {
+    for (const open of OPENERS) {
       expect(await refusal(path, open)).toBe(
         `the SQLite file ${path} cannot be opened; check that it is a file`,
       );
@@ -67,14 +67,14 @@ it('a file with two hard links is refused under both names, and accepted after o
   await hardLink(file, other);
 
   for (const name of [file, other]) {
-    for (const open of WAYS) {
+    for (const open of OPENERS) {
       expect(await refusal(name, open)).toBe(
         `the SQLite file ${name} has 2 hard links; remove all but one, or use a copy`,
       );
     }
   }
   await rm(file);
-  for (const open of WAYS) await (await open(other)).close();
+  for (const open of OPENERS) await (await open(other)).close();
 });
 
 it('a second service is refused in this process within seconds, by every path', async () => {
@@ -125,7 +125,7 @@ it.each<readonly [what: string, make: (file: string) => Promise<void>, refused: 
   await make(file);
   const before = await readFile(file);
 
-  for (const open of WAYS) expect(await refusal(file, open)).toMatch(refused);
+  for (const open of OPENERS) expect(await refusal(file, open)).toMatch(refused);
   expect((await readFile(file)).equals(before)).toBe(true);
   expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
 });
@@ -137,7 +137,7 @@ it.each([-1, -4096, 100])(
     const { size } = await stat(file);
     await truncate(file, bytes < 0 ? size + bytes : bytes);
 
-    for (const open of WAYS.filter((way) => way !== openSqliteForReading)) {
+    for (const open of onPaths(EVERY.filter((one) => one !== EXPORTING))) {
       expect(await refusal(file, open)).toMatch(
         /(?:truncated; restore a backup|is not a SQLite database.*)$/,
       );
@@ -149,14 +149,11 @@ it.each([-1, -4096, 100])(
 it.each([0, 1])(
   'a damaged file is refused when it has %i bytes and its WAL is not empty, and the WAL is kept',
   async (bytes) => {
-    const original = await newFile();
-    const { pets } = await openService(original);
-    await pets.insert(rex);
-    const file = await crashImage(original);
+    const file = await killedAfter(({ pets }) => pets.insert(rex));
     const wal = await readFile(`${file}-wal`);
     await truncate(file, bytes);
 
-    for (const open of WAYS) {
+    for (const open of OPENERS) {
       expect(await refusal(file, open)).toBe(
         `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`,
       );
@@ -173,7 +170,7 @@ it.each([
   const before = await readFile(file);
   await rm(`${file}.lock`);
 
-  for (const open of WAYS) {
+  for (const open of OPENERS) {
     expect(await refusal(file, open)).toBe(
       `the SQLite file ${file} has schema version ${version}, this build needs ${SCHEMA_VERSION}; ${advice}`,
     );
@@ -226,7 +223,7 @@ describe('a start', () => {
     const file = await fileWith(PETS);
     const db = otherConnection(file);
     db.exec(`PRAGMA user_version = ${NEWER}`);
-    for (const open of WAYS) await refusal(file, open);
+    for (const open of OPENERS) await refusal(file, open);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.close();
 
@@ -236,25 +233,22 @@ describe('a start', () => {
   });
 });
 
-it('reading creates no file, and is refused for an empty one', async () => {
+it('reading is refused for an empty file', async () => {
   const file = await newFile();
-
-  for (const open of READING) expect(await refusal(file, open)).toMatch(/cannot be opened/);
-  expect(await readdir(dirname(file))).toStrictEqual([]);
   await writeFile(file, '');
-  for (const open of READING) {
+
+  for (const open of onPaths(READING)) {
     expect(await refusal(file, open)).toBe(`the SQLite file ${file} is empty; there is nothing to read`);
   }
 });
 
 it('a file whose log was removed is not called empty by a check, an export or a backup', async () => {
-  const original = await newFile();
-  const { pets } = await openService(original);
+  const { file: original, pets } = await newService();
   await pets.insert(rex);
   const file = await newFile();
   await copyFile(original, file);
 
-  for (const open of READING) {
+  for (const open of onPaths(READING)) {
     expect(await refusal(file, open)).toBe(
       `the SQLite file ${file} has no tables; put back its write-ahead log ${file}-wal if it was removed, or restore a backup`,
     );
@@ -284,10 +278,8 @@ it('after close every method rejects with StorageUnavailable, and the earlier in
   expect(otherConnection(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
 });
 
-type Way = (file: string) => Promise<{ close(): Promise<void> }>;
-
 /** The one line that tells an operator why the file cannot be opened. */
-async function refusal(file: string, open: Way = openStorage): Promise<string> {
+async function refusal(file: string, open = openStorage): Promise<string> {
   const error: unknown = await open(file).then(
     async ({ close }) => close(),
     (reason: unknown) => reason,

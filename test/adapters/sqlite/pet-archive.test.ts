@@ -2,12 +2,11 @@ import { expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { closedAfterTest, commits, newService, otherConnection } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 it('the archive of a SQLite file writes a batch in one transaction, all or nothing', async () => {
-  const file = await newFile();
-  const storage = await openService(file);
+  const { file, ...storage } = await newService();
   const before = await commits(file);
   await storage.archive.write(archivedPets(100));
   expect(await commits(file)).toBe(before + 1);
@@ -19,8 +18,7 @@ it('the archive of a SQLite file writes a batch in one transaction, all or nothi
 });
 
 it('the archive of a SQLite file is readable beside a service, and shows what the service has just stored', async () => {
-  const file = await newFile();
-  const storage = await openService(file);
+  const { file, ...storage } = await newService();
   await storage.archive.write(archivedPets(10));
   const reading = await closedAfterTest(openSqliteForReading(file));
 
@@ -31,8 +29,7 @@ it('the archive of a SQLite file is readable beside a service, and shows what th
 });
 
 it('the archive of a SQLite file knows the last id even after an operator has lowered the sequence', async () => {
-  const file = await newFile();
-  const storage = await openService(file);
+  const { file, ...storage } = await newService();
   await storage.archive.write(archivedPets(3));
   otherConnection(file).exec('DELETE FROM sqlite_sequence');
   expect(await storage.archive.lastId()).toBe(3n);

@@ -4,7 +4,7 @@ import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import type { Pet } from '../../../src/domain/pet.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { newDatabase, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { newDatabase, newService, otherConnection } from '../../support/sqlite.ts';
 
 const TRUSTED_MS = 100;
 const PETS = [1n, 3n, 5n].map((id) => anArchivedPet({ id }));
@@ -12,10 +12,9 @@ const [first, second] = PETS as [Pet, Pet];
 
 async function serviceWithPets() {
   const clock = fakeClock();
-  const file = await newFile();
-  const storage = await openService(file);
+  const storage = await newService();
   await storage.archive.write(PETS);
-  return { clock, file, ...storage };
+  return { clock, ...storage };
 }
 
 /** By id, as a page of all pets, and as a page with a filter. */

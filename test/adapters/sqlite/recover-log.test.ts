@@ -5,21 +5,19 @@ import { expect, it, vi } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import {
   count,
-  crashImage,
+  killedAfter,
   newFile,
   openKeys,
   openService,
   otherConnection,
   silentHost,
 } from '../../support/sqlite.ts';
-import { rex } from '../../support/pets.ts';
+import { numbers } from '../../support/numbers.ts';
+import { rex, stored } from '../../support/pets.ts';
 
-/** What a service leaves that is killed: its latest pets are in the log only. */
-async function killed(pets: number): Promise<string> {
-  const file = await newFile();
-  const service = await openService(file);
-  for (let n = 0; n < pets; n++) await service.pets.insert(rex);
-  return crashImage(file);
+/** What a service leaves that is killed after so many inserts. */
+async function killed(inserts: number): Promise<string> {
+  return killedAfter(({ pets }) => stored(pets, ...numbers(inserts).map(() => ({}))));
 }
 
 it.each([

@@ -5,7 +5,7 @@ import { createSchema, readVersion } from '../../../src/adapters/sqlite/schema.t
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { rex } from '../../support/pets.ts';
-import { count, newDatabase, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { count, newDatabase, newFile, newService, otherConnection } from '../../support/sqlite.ts';
 
 it.each([
   'pets SET name = NULL',
@@ -37,11 +37,11 @@ it.each([
   'api_keys SET requests = 1000000001, seconds = 60',
   'api_keys SET requests = 600, seconds = 86401',
 ])('the tables refuse a row from any program: %s', async (change) => {
-  const { pets, keys, db } = await opened();
+  const { file, pets, keys } = await newService();
   await pets.insertOnce(rex, idempotencyFor('a'));
   await keys.insert(aKey(1, { label: '🐈'.repeat(64) }));
 
-  expect(() => db.exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
+  expect(() => otherConnection(file).exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
 });
 
 it('createSchema makes what the first build with this version has created', async () => {
@@ -69,8 +69,3 @@ it('createSchema makes everything or nothing', async () => {
   expect(readVersion(db)).toBe(0);
   expect(() => count(db)).toThrow('no such table');
 });
-
-async function opened() {
-  const file = await newFile();
-  return { ...(await openService(file)), db: otherConnection(file) };
-}

@@ -8,31 +8,7 @@ import { asNobody } from '../../support/as-nobody.ts';
 import { run } from '../../support/process.ts';
 import { silentHost } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-
-type Way = readonly [string, (url: string) => Promise<{ close(): Promise<void> }>];
-
-const CREATING: readonly Way[] = [
-  ['a service', (url) => sqliteStorage.openService(url, { log: silentHost, autoMigrate: false })],
-  ['a command that writes pets', (url) => sqliteStorage.openForWriting(url, silentHost)],
-  [
-    'a command that creates a key',
-    (url) => sqliteStorage.openKeys(url, { mayCreate: true, log: silentHost }),
-  ],
-];
-const READING: readonly Way[] = [
-  ['a command that reads pets', sqliteStorage.openForReading],
-  ['a check', sqliteStorage.openForChecking],
-  ['a command that lists keys', (url) => sqliteStorage.openKeys(url, { mayCreate: false, log: silentHost })],
-  [
-    'a backup',
-    async (url) => {
-      await sqliteStorage.backUp!(url, `${await testDirectory()}/backup.db`, () => {});
-      return { close: async () => {} };
-    },
-  ],
-];
-
-const EVERY = [...CREATING, ...READING];
+import { CREATING, EVERY, USING } from './openers.ts';
 
 /** Creates an empty database. */
 async function create(path: string): Promise<void> {
@@ -68,7 +44,7 @@ it.each(CREATING)(
   },
 );
 
-it.each(READING)('the URL of a database for %s must name a file that exists', async (_, open) => {
+it.each(USING)('the URL of a database for %s must name a file that exists', async (_, open) => {
   const directory = await testDirectory();
   const path = join(directory, 'mistyped.db');
   await expectRefused(open(`sqlite:${path}`), `there is no SQLite file ${path}`);
