@@ -156,21 +156,6 @@ it('a file that another program has locked makes writes wait, while the event lo
   expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
 });
 
-it('a file that another program has locked gives every insert its own deadline', async () => {
-  const clock = fakeClock('setTimeout', 'clearTimeout');
-  const { file, pets } = await opened({ timeoutMs: 600 });
-  const other = writeLock(file);
-
-  const early = pets.insert(rex);
-  clock.advance(300);
-  const late = pets.insert(rex);
-  clock.advance(300);
-  await expect(early).rejects.toThrow(StorageUnavailable);
-  other.exec('COMMIT');
-
-  expect(await late).toStrictEqual({ id: 1n, ...rex });
-});
-
 it('a close waits for every flush, and says after a second that it may take a SIGKILL', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, pets, queue, warnings } = await openedOnHeldDisk();
