@@ -1,8 +1,9 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { CommitQueue } from '../../src/adapters/sqlite/commit-queue.ts';
 import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
 import {
@@ -30,6 +31,20 @@ export function commitsTo(
   options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
 ): CommitQueue {
   return new CommitQueue(db, { guard: { before() {}, after() {} }, host: silentHost, ...options });
+}
+
+/** Expects that a promise does not settle in a hundred turns. */
+export async function expectPending(promise: Promise<unknown>): Promise<void> {
+  let isSettled = false;
+  const settle = () => (isSettled = true);
+  promise.then(settle, settle);
+  for (let n = 0; n < 100; n++) await turn();
+  expect(isSettled).toBe(false);
+}
+
+/** What SQLite finds wrong in a whole file: `ok` if that is nothing. */
+export function integrityOf(file: string): unknown {
+  return otherConnection(file).prepare('PRAGMA integrity_check').get()!['integrity_check'];
 }
 
 /** A path for a database in a new directory, which the end of the test removes. */

@@ -5,10 +5,10 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
 import { endIfSyncFailed } from './errors.ts';
 
+const REFUSED = 'writes are refused until this is fixed: ';
+
 const LOCK_ADVICE =
   'another service may be using the file now; put it back, or stop both services and start one';
-
-type GuardedFile = ReturnType<typeof guarded>;
 
 export type FileGuard = ReturnType<typeof guardFiles>;
 
@@ -48,7 +48,7 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
    */
   function after(): void {
     const missing = files.filter(({ isInPlace }) => !isInPlace());
-    const found = missing.length === 0 ? undefined : describe(missing);
+    const found = missing.length === 0 ? undefined : REFUSED + missing.map(({ fault }) => fault).join('; ');
     if (found !== problem) {
       problem = found;
       host.warn(problem ?? `${path} and the files beside it are back in place: writes resume`);
@@ -88,11 +88,6 @@ function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   host.warn(`the contents of the removed write-ahead log ${file}-wal ${outcome} saved in ${file}`);
 }
 
-function describe(missing: readonly GuardedFile[]): string {
-  const each = missing.map(({ path, advice }) => `${path} was removed, renamed or replaced: ${advice}`);
-  return `writes are refused until this is fixed: ${each.join('; ')}`;
-}
-
 /** @param advice what an operator can do when the file is missing */
 function guarded(path: string, advice: string) {
   const stats = statOf(path);
@@ -101,7 +96,8 @@ function guarded(path: string, advice: string) {
     const { ino, dev } = statOf(path) ?? {};
     return ino === stats.ino && dev === stats.dev;
   };
-  return { path, advice, ino: stats.ino, isInPlace };
+  const fault = `${path} was removed, renamed or replaced: ${advice}`;
+  return { ino: stats.ino, isInPlace, fault };
 }
 
 function statOf(path: string): BigIntStats | undefined {

@@ -26,14 +26,13 @@ export const sqliteStorage: StorageKind = {
   openForWriting: (url, log) => openForWriting(url, true, log),
   openKeys: (url, { log, mayCreate }) => openForWriting(url, mayCreate, log, { mayShare: true }),
   async backUp(url, target, onProgress) {
-    const { backUp } = await import('./backup.ts');
-    await backUp(pathIn(url, false), target, onProgress);
+    const path = pathIn(url, false);
+    await (await import('./backup.ts')).backUp(path, target, onProgress);
   },
   async restore(url, backup, onProgress) {
     const path = pathIn(url, true);
     if (isAbsent(backup)) throw noFile(backup);
-    const { restore } = await import('./backup.ts');
-    await restore(path, backup, onProgress);
+    await (await import('./backup.ts')).restore(path, backup, onProgress);
   },
 };
 

@@ -77,12 +77,10 @@ it.each([
 });
 
 it.each([
-  ['a TypeError', new TypeError('x is not a function')],
-  [
-    'an error of node:sqlite without a result code',
-    Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
-  ],
-])('setupError returns the error itself for a bug: %s', (_, bug) => {
+  new TypeError('x is not a function'),
+  // Of node:sqlite, without a result code.
+  Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
+])('setupError returns the error itself for a bug: %s', (bug) => {
   expect(setupError('/data/pets.db', bug)).toBe(bug);
 });
 

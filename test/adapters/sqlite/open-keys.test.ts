@@ -9,6 +9,7 @@ import {
   checkpointed,
   closedAfterTest,
   count,
+  expectPending,
   keyWriter,
   newFile,
   newService,
@@ -111,11 +112,9 @@ async function started() {
 
 it('keys beside a service that is starting wait until it has recovered the file', async () => {
   const { file, db, lock } = await started();
-  let isOpen = false;
-  const opening = closedAfterTest(openKeys(file)).finally(() => (isOpen = true));
+  const opening = closedAfterTest(openKeys(file));
   createSchema(db);
-  for (let n = 0; n < 100; n++) await new Promise(setImmediate);
-  expect(isOpen).toBe(false);
+  await expectPending(opening);
 
   lock.exec('ROLLBACK; BEGIN IMMEDIATE');
 

@@ -21,6 +21,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Fifo } from '../../support/fifo.ts';
 import {
+  expectPending,
   fileOfVersion,
   fileWith,
   killedAfter,
@@ -30,7 +31,6 @@ import {
   otherConnection,
   silentHost,
   writeLock,
-  writer,
 } from '../../support/sqlite.ts';
 import { EVERY, EXPORTING, type Opener, READING } from './openers.ts';
 import { rex } from '../../support/pets.ts';
@@ -91,20 +91,6 @@ it('a second service is refused in this process within seconds, by every path', 
   }
   expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
 }, 20_000);
-
-it('a second service is refused until the first one, in another process, is killed', async () => {
-  const file = await newFile();
-  const first = writer(file, 0);
-  await first.printed(/^open$/m);
-
-  expect(await refusal(file)).toMatch(/in use by another petstore service/);
-  await first.kill();
-
-  const left = ['', '-shm', '-wal', '.lock'].map((suffix) => `petstore.db${suffix}`);
-  expect((await readdir(dirname(file))).toSorted()).toStrictEqual(left);
-  const { pets } = await openService(file);
-  expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-});
 
 const sql = (script: string) => async (file: string) => {
   using db = new DatabaseSync(file);
@@ -209,10 +195,8 @@ describe('a start', () => {
     const file = await fileWith(PETS);
     const other = writeLock(file);
 
-    let open = false;
-    const opening = openService(file).finally(() => (open = true));
-    for (let n = 0; n < 100; n++) await new Promise(setImmediate);
-    expect(open).toBe(false);
+    const opening = openService(file);
+    await expectPending(opening);
     other.exec('COMMIT');
 
     const { pets } = await opening;
