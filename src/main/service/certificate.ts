@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { getSystemErrorMessage } from 'node:util';
 import type { Logger } from 'pino';
@@ -7,8 +7,6 @@ import { StartError, type TlsFiles } from '../config/config.ts';
 
 /** The certificate of the service, with its key. */
 type Certificate = TlsPair & { readonly validTo: Date };
-
-type Variable = 'TLS_CERT' | 'TLS_KEY';
 
 /** How long before its end a certificate counts as about to expire, in milliseconds: 14 days. */
 const NEAR_END_MS = 14 * 24 * 3_600_000;
@@ -22,21 +20,15 @@ export async function readCertificate(
   { certFile, keyFile }: TlsFiles,
   log: Pick<Logger, 'warn'>,
 ): Promise<Certificate> {
-  const files = [
-    read('TLS_CERT', certFile, 'has no certificate in PEM form', (pem) => new X509Certificate(pem)),
-    read('TLS_KEY', keyFile, 'has no private key in PEM form', (pem) => createPrivateKey(pem)),
-  ] as const;
-  const problems = (await Promise.allSettled(files)).flatMap((file) =>
-    file.status === 'rejected' && file.reason instanceof StartError ? file.reason.problems : [],
-  );
-  if (problems.length > 0) throw new StartError(problems);
-  const [{ pem: cert, parsed: first }, { pem: key, parsed: privateKey }] = await Promise.all(files);
-  if (!first.checkPrivateKey(privateKey)) {
-    throw new StartError(['TLS_KEY is not the key of the first certificate in TLS_CERT']);
-  }
+  const [cert, key] = [await readPem('TLS_CERT', certFile), await readPem('TLS_KEY', keyFile)];
+  const first = usable('TLS_CERT has no certificate in PEM form', () => new X509Certificate(cert));
   // Finds, for example, a broken chain and a key that is too short.
   const { createSecureContext } = await import('node:tls');
-  usable('TLS_CERT', 'cannot be used', () => createSecureContext({ cert, key }));
+  usable('TLS_CERT cannot be used', () => createSecureContext({ cert }));
+  if (key.includes('ENCRYPTED')) {
+    throw new StartError(['TLS_KEY is encrypted; the service needs the key without a passphrase']);
+  }
+  usable('TLS_KEY is not the private key of TLS_CERT in PEM form', () => createSecureContext({ cert, key }));
   const warning = expiryWarning(first, new Date());
   if (warning !== undefined) log.warn(warning);
   return { cert, key, validTo: first.validToDate };
@@ -54,33 +46,24 @@ export function expiryWarning(
 }
 
 /** @throws {StartError} */
-async function read<T>(
-  variable: Variable,
-  file: string,
-  problem: string,
-  parse: (pem: string) => T,
-): Promise<{ readonly pem: string; readonly parsed: T }> {
-  if (file.includes('-----BEGIN'))
+async function readPem(variable: 'TLS_CERT' | 'TLS_KEY', file: string): Promise<string> {
+  if (file.includes('-----BEGIN')) {
     throw new StartError([`${variable} must be the path of a PEM file, not its contents`]);
-  const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  }
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.errno === undefined) throw error;
     throw new StartError([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}: ${file}`]);
   });
-  return { pem, parsed: usable(variable, problem, () => parse(pem)) };
 }
 
 /** @throws {StartError} with OpenSSL's reason, which is one of its own texts */
-function usable<T>(variable: Variable, problem: string, make: () => T): T {
+function usable<T>(problem: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    // OpenSSL asked for a passphrase.
-    if (error.code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED') {
-      throw new StartError([`${variable} is encrypted; the service needs the key without a passphrase`]);
-    }
     const reason = 'reason' in error && typeof error.reason === 'string' ? error.reason : String(error.code);
-    throw new StartError([`${variable} ${problem}: ${reason}`]);
+    throw new StartError([`${problem}: ${reason}`]);
   }
 }
 

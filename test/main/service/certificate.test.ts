@@ -45,10 +45,10 @@ describe('the certificate and its key', () => {
     ['TLS_CERT cannot be read: illegal operation on a directory: test', 'test', key],
     ['TLS_CERT has no certificate in PEM form: no start line', 'package.json', key],
     ['TLS_KEY cannot be read: no such file or directory: no/such.pem', cert, 'no/such.pem'],
-    ['TLS_KEY has no private key in PEM form: unsupported', cert, cert],
+    ['TLS_KEY is not the private key of TLS_CERT in PEM form: unsupported', cert, cert],
     ['TLS_KEY must be the path of a PEM file, not its contents', cert, PAIR.key],
     ['TLS_KEY is encrypted; the service needs the key without a passphrase', cert, encryptedKey],
-    ['TLS_KEY is not the key of the first certificate in TLS_CERT', cert, renewedKey],
+    ['TLS_KEY is not the private key of TLS_CERT in PEM form: key values mismatch', cert, renewedKey],
   ])('are refused with the reason: %s', async (problem, certFile, keyFile) => {
     expect(await problemsOf(certFile, keyFile)).toStrictEqual([problem]);
   });
@@ -61,7 +61,7 @@ describe('the certificate and its key', () => {
 
   it('are refused without their contents: each may be a secret', async () => {
     const secret = await fileWith('-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n');
-    const problems = await problemsOf(secret, secret);
+    const problems = [...(await problemsOf(secret, key)), ...(await problemsOf(cert, secret))];
     expect(problems).toHaveLength(2);
     expect(problems.join('\n')).not.toContain('hunter2');
   });

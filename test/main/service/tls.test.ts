@@ -61,7 +61,7 @@ it('SIGHUP with a certificate reads it again for new connections, refuses a brok
   service.signal('SIGHUP');
   expect(await service.logged(REFUSED)).toMatchObject({
     level: 50,
-    problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
+    problems: ['TLS_KEY is not the private key of TLS_CERT in PEM form: key values mismatch'],
   });
   expect(await certificate(url)).toBe(OLD);
 
