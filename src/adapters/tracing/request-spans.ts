@@ -41,8 +41,7 @@ export function requestSpans(tracer: api.Tracer) {
         // Not the active context: on a connection that pipelines, it is that of the request before.
         const parent = propagator.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
         const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
-        const options = { kind: api.SpanKind.SERVER, attributes };
-        const span = tracer.startSpan(nameOf(request), options, parent);
+        const span = tracer.startSpan(nameOf(request), { kind: api.SpanKind.SERVER, attributes }, parent);
         const own = api.trace.setSpan(parent, span);
         contexts.set(request, own);
         api.context.with(own, () => handle(request, response));
@@ -90,10 +89,9 @@ function baseAttributes(url: string): api.Attributes {
   const base = URL.parse(url);
   if (base === null) return {};
   const { protocol, hostname, port } = base;
-  const defaultPort = protocol === 'https:' ? 443 : 80;
   return {
     'url.scheme': protocol.slice(0, -1),
     'server.address': hostname.replaceAll(/[[\]]/g, ''),
-    'server.port': port === '' ? defaultPort : Number(port),
+    'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
   };
 }
