@@ -7,7 +7,7 @@ import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test, type TestContext } from 'vitest';
 import { startChromium } from './chromium.ts';
-import { ERROR_STATUS } from '../../src/adapters/http/contract/errors.ts';
+import { ERRORS } from '../../src/adapters/http/contract/errors.ts';
 import { type Api, startApi } from '../../test/support/http.ts';
 import { ROOT } from '../../test/support/process.ts';
 
@@ -388,7 +388,7 @@ describe('the docs page in a browser', () => {
     ]);
     const codes = (await rows('error')).map((row) => row.split('\t'));
     expect(new Set(codes.map(([status, code]) => `${code} ${status}`))).toStrictEqual(
-      new Set(Object.entries(ERROR_STATUS).map(([code, status]) => `${code} ${status}`)),
+      new Set(Object.entries(ERRORS).map(([code, [status]]) => `${code} ${status}`)),
     );
     expect(codes.every(([, , meaning = '']) => /^[A-Z].*\.$/.test(meaning))).toBe(true);
     expect(codes.map(([status]) => Number(status)).toSorted((a, b) => a - b)).toStrictEqual(

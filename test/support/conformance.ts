@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { ERROR_STATUS } from '../../src/adapters/http/contract/errors.ts';
+import { ERRORS } from '../../src/adapters/http/contract/errors.ts';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
 /** A response as `node:http` gives it: header names in lower case. */
@@ -185,7 +185,7 @@ function errorProblems(body: unknown, status: number, media: Media | undefined):
   if (fields !== 'code, message, status') problems.push(`the fields of the error are ${fields}`);
   const { code, status: said } = body as { readonly code?: string; readonly status?: unknown };
   if (said !== status) problems.push(`the status in the body is ${String(said)}`);
-  const expected = (ERROR_STATUS as Readonly<Record<string, number>>)[String(code)];
+  const expected = (ERRORS as Readonly<Record<string, readonly [number, string]>>)[String(code)]?.[0];
   if (expected === undefined) problems.push(`the code ${String(code)} is unknown`);
   else if (expected !== status) problems.push(`the code ${String(code)} goes with ${expected}`);
   else if (media !== undefined && !Object.hasOwn(media.examples, String(code))) {

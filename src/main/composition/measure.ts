@@ -1,13 +1,13 @@
 import type { RequestListener } from 'node:http';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { OPERATIONS } from '../../adapters/http/operations/operations.ts';
-import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
+import { ERRORS } from '../../adapters/http/contract/errors.ts';
 import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
 import type { Operation } from '../../adapters/http/operations/operation.ts';
 import { readBuild } from '../config/build.ts';
 
 /** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
-const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
+const STATUSES = [200, 201, 204, 302, ...Object.values(ERRORS).map(([status]) => status)];
 
 /** Loads and creates the metrics of this process. A service without them does not load prom-client. */
 export async function loadMetrics(): Promise<Metrics> {

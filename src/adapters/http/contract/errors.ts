@@ -5,31 +5,51 @@ import type {
 } from '../../../application/ports/storage-errors.ts';
 import type { PetError } from '../../../application/pets/errors.ts';
 import type { Headers } from './answer-headers.ts';
+import * as limits from './limits.ts';
 
-/** The `code` and HTTP status of every error answer. Codes are stable; clients fall back on the status. */
-export const ERROR_STATUS = {
-  INVALID_ARGUMENT: 400,
-  MALFORMED_JSON: 400,
-  INVALID_CURSOR: 400,
-  INVALID_IDEMPOTENCY_KEY: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  PET_NOT_FOUND: 404,
-  ROUTE_NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  REQUEST_TIMEOUT: 408,
-  GONE: 410,
-  PAYLOAD_TOO_LARGE: 413,
-  URI_TOO_LONG: 414,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  IDEMPOTENCY_KEY_REUSED: 422,
-  RATE_LIMITED: 429,
-  HEADERS_TOO_LARGE: 431,
-  INTERNAL: 500,
-  UNAVAILABLE: 503,
-} as const;
+/**
+ * The `code` of every error answer, its HTTP status, and its meaning for every operation. Codes are stable; clients fall
+ * back on the status.
+ */
+export const ERRORS = {
+  INVALID_ARGUMENT: [
+    400,
+    'The request, a parameter or a field breaks a rule. The message names every problem.',
+  ],
+  MALFORMED_JSON: [400, 'The body is empty, not JSON, not UTF-8, or nested too deeply.'],
+  INVALID_CURSOR: [400, 'The service did not issue this cursor.'],
+  INVALID_IDEMPOTENCY_KEY: [400, 'The `Idempotency-Key` is malformed or too long.'],
+  UNAUTHENTICATED: [401, 'The API key is missing or invalid.'],
+  PERMISSION_DENIED: [403, 'The API key lacks the scope that the operation needs.'],
+  PET_NOT_FOUND: [404, 'No animal has this id.'],
+  ROUTE_NOT_FOUND: [404, 'There is nothing at this path.'],
+  METHOD_NOT_ALLOWED: [
+    405,
+    'The path does not support this method. `Allow` lists the methods that it supports.',
+  ],
+  REQUEST_TIMEOUT: [
+    408,
+    `The headers took more than ${limits.HEADERS_TIMEOUT_MS / 1_000} s to arrive, or the request more than ` +
+      `${limits.REQUEST_TIMEOUT_MS / 1_000} s.`,
+  ],
+  GONE: [410, 'The operation has been removed.'],
+  PAYLOAD_TOO_LARGE: [413, `The body is larger than ${limits.MAX_BODY_BYTES} bytes.`],
+  URI_TOO_LONG: [414, `The URL is longer than ${limits.MAX_URL_BYTES} bytes.`],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not `application/json` in UTF-8, or has a `Content-Encoding`.'],
+  IDEMPOTENCY_KEY_REUSED: [
+    422,
+    'The `Idempotency-Key` was used to add a different animal. This request added nothing.',
+  ],
+  RATE_LIMITED: [429, 'The API key has used up its rate limit. `Retry-After` says how many seconds to wait.'],
+  HEADERS_TOO_LARGE: [431, `The request line and headers are larger than ${limits.MAX_HEADERS_BYTES} bytes.`],
+  INTERNAL: [500, 'An internal error. The service has logged it under the request id.'],
+  UNAVAILABLE: [
+    503,
+    'The storage is out of reach, or a stored record is damaged. The outcome of a write is unknown.',
+  ],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>;
 
-export type ErrorCode = keyof typeof ERROR_STATUS;
+export type ErrorCode = keyof typeof ERRORS;
 
 /** The HTTP layer refuses a request. Clients see the message. Only `refusals.ts` creates one. */
 export class RequestRefused extends Error {
@@ -45,7 +65,7 @@ export class RequestRefused extends Error {
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
-    this.status = ERROR_STATUS[code];
+    [this.status] = ERRORS[code];
     this.headers = headers;
   }
 }
@@ -92,7 +112,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
 }
 
 function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
-  return { code, message, status: ERROR_STATUS[code], headers };
+  return { code, message, status: ERRORS[code][0], headers };
 }
 
 function isApplicationError(error: unknown): error is ApplicationError {

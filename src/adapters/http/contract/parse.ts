@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { RequestRefused } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
 /**
@@ -11,9 +12,18 @@ import { invalidValues } from './refusals.ts';
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
   const { success, output, issues } = v.safeParse(schema, input);
   if (success) return output;
+  throw refusedValues(issues, whole);
+}
+
+/** The refusal that {@link parse} throws, for an example. */
+export function refusalOf(schema: v.GenericSchema, input: unknown, whole: string): RequestRefused {
+  return refusedValues(v.safeParse(schema, input).issues ?? [], whole);
+}
+
+function refusedValues(issues: readonly v.BaseIssue<unknown>[], whole: string): RequestRefused {
   const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
   // A strict object reports a parameter that the operation does not have.
   const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
-  throw invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
+  return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
 }

@@ -4,12 +4,13 @@ import { RETRY_AFTER } from '../contract/errors.ts';
 import { REQUEST_ID_PATTERN } from '../contract/request-id.ts';
 import type { JsonObject } from './schemas.ts';
 
-export function optional(description: string, rule: JsonObject, example: string | number): JsonObject {
+/** A header that may be absent. */
+export function optional(description: string, rule: JsonObject, example: string): JsonObject {
   return { description, schema: { type: 'string', ...rule }, example };
 }
 
-export function required(description: string, rule: JsonObject, example: string | number): JsonObject {
-  return { ...optional(description, rule, example), required: true };
+export function required(description: string, rule: JsonObject, example: unknown): JsonObject {
+  return { description, schema: { type: 'string', ...rule }, example, required: true };
 }
 
 export function exactly(description: string, value: string): JsonObject {
@@ -75,12 +76,16 @@ export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 /** Headers of every answer after which a client should wait. */
 export const RETRY = { ...shared('Retry-After'), ...LIMITED };
 
+type Announced = { readonly name: string; readonly deprecation?: Deprecation };
+
 /**
- * The headers of every answer of a deprecated operation, except when the service could not parse the path.
+ * The headers of every answer of a deprecated operation, except when the service could not parse the path. Another
+ * operation has none.
  *
  * @returns the components of the document that they need, and the headers of a response
  */
-export function announcement(name: string, deprecation: Deprecation) {
+export function announcement({ name, deprecation }: Announced) {
+  if (deprecation === undefined) return { components: {}, headers: {} };
   const { Deprecation, Sunset } = deprecationHeaders(deprecation);
   const described: ResponseHeaders = {
     Deprecation: exactly(
@@ -95,7 +100,13 @@ export function announcement(name: string, deprecation: Deprecation) {
     ),
   };
   const component = (header: string) => `${name}.${header}`;
-  const headers = Object.keys(described).map((header) => [header, reference(component(header))] as const);
-  const components = Object.entries(described).map(([header, value]) => [component(header), value] as const);
-  return { components: Object.fromEntries(components), headers: Object.fromEntries(headers) };
+  const components = mapped(described, ([header, value]) => [component(header), value]);
+  return { components, headers: mapped(described, ([header]) => [header, reference(component(header))]) };
+}
+
+function mapped(
+  headers: ResponseHeaders,
+  entry: (header: [string, JsonObject]) => [string, JsonObject],
+): ResponseHeaders {
+  return Object.fromEntries(Object.entries(headers).map(entry));
 }

@@ -1,13 +1,13 @@
 import { IdempotencyKeyReused } from '../../../application/pets/errors.ts';
 import { petJson } from '../../json/exact-json.ts';
-import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
-import { LIMITED, optional } from '../openapi/headers.ts';
+import { EXAMPLES, failure, response } from '../openapi/answers.ts';
+import { optional } from '../openapi/headers.ts';
 import { type JsonObject, schemaRef } from '../openapi/schemas.ts';
 import { isSunset, sunsetDay } from '../contract/deprecation.ts';
 import { idempotencyKey } from '../contract/idempotency.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../contract/limits.ts';
 import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../contract/refusals.ts';
-import { parse } from '../contract/parse.ts';
+import { refusalOf } from '../contract/parse.ts';
 import { NewPet } from '../contract/schemas.ts';
 import { V1 } from '../contract/versions.ts';
 import { GET_PET_DEPRECATION } from './get-pet.ts';
@@ -45,7 +45,7 @@ export const createPet: Operation = operation({
     'broken connection the outcome is unknown. Send an `Idempotency-Key` to retry safely: any number of retries ' +
     'with the same key and body adds exactly one animal. The key belongs to the API key that sent it. The ' +
     'service remembers it as long as the animal exists, and remembers no key of a failed request.',
-  documentation: () => ({
+  documentation: (headers) => ({
     parameters: [IDEMPOTENCY_KEY],
     requestBody: {
       schema: schemaRef('NewPet'),
@@ -71,18 +71,18 @@ export const createPet: Operation = operation({
             { enum: ['true'] },
             'true',
           ),
-          ...LIMITED,
+          ...headers,
         },
       ),
       400: failure(
         [
-          thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
+          refusalOf(NewPet, { name: '', status: 'asleep' }, 'body'),
           bodyNotJson({ line: 1, column: 15 }),
           INVALID_IDEMPOTENCY_KEY,
         ],
-        LIMITED,
+        headers,
       ),
-      422: failure([new IdempotencyKeyReused()], LIMITED),
+      422: failure([new IdempotencyKeyReused()], headers),
     },
   }),
   handler({ createPet: useCase, basePath, now, log }) {

@@ -65,7 +65,7 @@ export function openApiDocument(base: string): JsonObject {
 
 /** What the document says of the operations of one version. */
 export function describeOperations(operations: readonly Operation[]): JsonObject {
-  const announced = operations.map((each) => announcementOf(each).components);
+  const announced = operations.map((each) => announcement(each).components);
   return {
     security: [{ apiKey: [] }],
     tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
@@ -79,14 +79,10 @@ export function describeOperations(operations: readonly Operation[]): JsonObject
   };
 }
 
-function announcementOf({ name, deprecation }: Operation): ReturnType<typeof announcement> {
-  return deprecation === undefined ? { components: {}, headers: {} } : announcement(name, deprecation);
-}
-
 function paths(all: readonly Operation[]): JsonObject {
-  const byPath = Object.groupBy(all, ({ path }) => path);
+  const byPath = Map.groupBy(all, ({ path }) => path);
   return Object.fromEntries(
-    Object.entries(byPath).map(([path, operations = []]) => {
+    Array.from(byPath, ([path, operations]) => {
       const allow = allowHeader(operations.flatMap(({ methods }) => methods));
       return [path, Object.fromEntries(operations.map((each) => [each.method, describe(each, allow)]))];
     }),
@@ -96,13 +92,13 @@ function paths(all: readonly Operation[]): JsonObject {
 /** @param allow the `Allow` header of its path */
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
-  const { headers: announced } = announcementOf(operation);
-  const { parameters = [], requestBody, responses } = documentation(announced);
+  const { headers: announced } = announcement(operation);
+  const headers = { ...LIMITED, ...announced };
+  const { parameters = [], requestBody, responses } = documentation(headers);
   const ofQuery = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
   const own = sharedFailures(announced);
   const shared = (key: keyof typeof own) => ({ $ref: `#/components/responses/${key}` });
   const announcing = (key: keyof typeof own) => (deprecation === undefined ? shared(key) : own[key]);
-  const common = { ...LIMITED, ...announced };
   const scopeHeader = exactly('The scope that the API key lacks (RFC 6750).', scopeChallenge(scope));
   const allowed = required('The methods that the path supports.', { pattern: '^[A-Z]+(, [A-Z]+)*$' }, allow);
   return {
@@ -123,8 +119,8 @@ function describe(operation: Operation, allow: string): JsonObject {
     }),
     responses: {
       401: announcing('Unauthorized'),
-      403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...common }),
-      405: failure([methodNotAllowed(allow)], { Allow: allowed, ...common }),
+      403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...headers }),
+      405: failure([methodNotAllowed(allow)], { Allow: allowed, ...headers }),
       // This one, 413, 414 and 431 can occur before the operation is known.
       408: shared('RequestTimeout'),
       413: shared(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),

@@ -3,11 +3,11 @@ import { PetNotFound } from '../../../application/pets/errors.ts';
 import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import { isInt64 } from '../../../domain/pet.ts';
 import { petJson } from '../../json/exact-json.ts';
-import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
+import { EXAMPLES, failure, response } from '../openapi/answers.ts';
 import { LIMITED } from '../openapi/headers.ts';
 import { parameter, schemaRef } from '../openapi/schemas.ts';
 import { type Deprecation, sunsetDay } from '../contract/deprecation.ts';
-import { parse } from '../contract/parse.ts';
+import { parse, refusalOf } from '../contract/parse.ts';
 import { gone } from '../contract/refusals.ts';
 import { V1 } from '../contract/versions.ts';
 import { listPets } from './list-pets.ts';
@@ -47,13 +47,13 @@ export const getPet = operation({
     `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`${GET_PET_DEPRECATION.replacement}\` with a \`status\` ` +
     'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
     'could not parse the path.',
-  documentation: (announced) => ({
+  documentation: (headers) => ({
     parameters: [parameter('path', 'petId', PetId)],
     responses: {
-      200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, { ...announced, ...LIMITED }),
-      400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
-      404: failure([new PetNotFound(42n)], { ...announced, ...LIMITED }),
-      410: failure([gone(GET_PET_DEPRECATION)], { ...announced, ...LIMITED }),
+      200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, headers),
+      400: failure([refusalOf(PetId, '042', 'petId')], LIMITED),
+      404: failure([new PetNotFound(42n)], headers),
+      410: failure([gone(GET_PET_DEPRECATION)], headers),
     },
   }),
   handler({ getPet: useCase }) {

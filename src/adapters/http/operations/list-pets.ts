@@ -3,10 +3,10 @@ import { DamagedPet } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { PAGE_SIZE, PET_STATUSES } from '../../../domain/pet.ts';
 import { petJson } from '../../json/exact-json.ts';
-import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
-import { LIMITED, optional, RETRY } from '../openapi/headers.ts';
+import { EXAMPLES, failure, response } from '../openapi/answers.ts';
+import { optional, shared } from '../openapi/headers.ts';
 import { schemaRef } from '../openapi/schemas.ts';
-import { parse } from '../contract/parse.ts';
+import { refusalOf } from '../contract/parse.ts';
 import { CURSOR_PATTERN, decodeCursor, encodeCursor, strictQuery } from '../contract/query.ts';
 import { PetStatus } from '../contract/schemas.ts';
 import { V1 } from '../contract/versions.ts';
@@ -87,24 +87,24 @@ export const listPets: Operation = operation({
     'walk returns every animal that existed when the walk began exactly once, even while animals are added. A ' +
     'page never skips an animal whose stored record is damaged: the page ends before that animal, and the next ' +
     'page answers `503`.',
-  documentation: () => ({
+  documentation: (headers) => ({
     responses: {
       200: response(
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [EXAMPLES.rex, EXAMPLES.mia], none: [] },
-        { ...nextPage(), ...LIMITED },
+        { ...nextPage(), ...headers },
       ),
       400: failure(
         [
-          thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE.max + 1), page: '2' }, 'query')),
-          thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
+          refusalOf(PageQuery, { limit: String(PAGE_SIZE.max + 1), page: '2' }, 'query'),
+          refusalOf(PageQuery, { cursor: 'page-2' }, 'query'),
         ],
-        LIMITED,
+        headers,
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        { ...nextPage(), ...RETRY },
+        { ...nextPage(), ...shared('Retry-After'), ...headers },
         'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
     },

@@ -55,9 +55,9 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   /**
    * What the OpenAPI document says besides, made on first use.
    *
-   * @param announced the headers that announce the deprecation
+   * @param headers those of every answer after the checks: the rate limit, and what announces the deprecation
    */
-  readonly documentation: (announced: ResponseHeaders) => {
+  readonly documentation: (headers: ResponseHeaders) => {
     /** Parameters outside of the query. */
     readonly parameters?: readonly JsonObject[];
     /** The content of the body: its schema and examples. */
