@@ -42,26 +42,26 @@ const FAILURES: Readonly<Record<string, Failure>> = {
  * If a write-back fails in the recording, it is enumerated for each way to fail, from the failure on. At each moment, a
  * power cut loses at most one event. In one more state there is no power cut, and programs read the cache.
  *
- * @param known the names of runs whose states are not opened
+ * @param skipped the names of runs whose states are not opened
  */
 export async function enumerate(
   recording: Pick<Recording, 'events' | 'runs'>,
   scratch: string,
-  known: ReadonlySet<string> = new Set(),
+  skipped: ReadonlySet<string> = new Set(),
 ): Promise<Enumerated> {
   const seen = new Set<string>();
   const wrong: string[] = [];
   const types = new Set(recording.events.map(({ type }) => type));
   const hasFailed = types.has('failed');
   // After an eviction, programs have read what one way to fail has left.
-  const ways = Object.entries(FAILURES).slice(0, hasFailed && !types.has('evicted') ? undefined : 1);
-  for (const [way, drops] of ways) {
-    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops, known)) {
+  const failures = Object.entries(FAILURES).slice(0, hasFailed && !types.has('evicted') ? undefined : 1);
+  for (const [failure, drops] of failures) {
+    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops, skipped)) {
       const key = keyOf(files, acknowledged.size);
       if (seen.has(key) && broken === undefined) continue;
       seen.add(key);
       const problem = broken ?? (await openState(files, database, acknowledged, scratch));
-      if (problem !== undefined) wrong.push(`${hasFailed ? `${way}, ` : ''}${where}: ${problem}`);
+      if (problem !== undefined) wrong.push(`${hasFailed ? `${failure}, ` : ''}${where}: ${problem}`);
       if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
     }
   }
@@ -72,7 +72,7 @@ export async function enumerate(
 function* statesIn(
   { events, runs }: Pick<Recording, 'events' | 'runs'>,
   drops: Failure,
-  known: ReadonlySet<string>,
+  skipped: ReadonlySet<string>,
 ) {
   let began = 0;
   const disk = new Disk((page) => drops(page, began));
@@ -89,7 +89,7 @@ function* statesIn(
       if (event.type === 'written') promised.set(event.path, disk.cached().get(event.path)!);
       const isSkipped = failed >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
       const isDense = number - Math.max(first, failed) < DENSE_EVENTS && !isSkipped;
-      if (name === PAST || known.has(name) || number < failed) continue;
+      if (name === PAST || skipped.has(name) || number < failed) continue;
       const isOfCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
       if (!isDense && number % STRIDE > 0 && !isOfCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;

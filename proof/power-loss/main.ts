@@ -22,7 +22,7 @@ async function main(names: readonly string[]): Promise<void> {
   await mkdir(directory);
   const past = new Recording(directory);
   await recordStart(past);
-  const known = new Set<string>();
+  const opened = new Set<string>();
   let [states, wrong] = [0, 0];
   const report = (name: string, found: Enumerated & { readonly lives: number }) => {
     for (const what of found.wrong) print(`WRONG: ${what}`);
@@ -32,7 +32,7 @@ async function main(names: readonly string[]): Promise<void> {
   };
   report('a first start', { lives: 1, ...(await enumerate(past, memory.path)) });
   await recordGrowth(past);
-  for (const name of names) report(name, await searchLife(name, past, memory.path, known));
+  for (const name of names) report(name, await searchLife(name, past, memory.path, opened));
   print(`${states} states: ${wrong} wrong`);
   if (wrong > 0) process.exitCode = 1;
 }

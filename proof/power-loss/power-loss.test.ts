@@ -72,8 +72,8 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
       const fault = ({ run, file, at }: Fault) => run === 1 && isLog(file) && at === 4;
       const life = 'starts after a kill';
       // Without the fault, the long search opens them.
-      const known = new Set(['a kill during a flush', 'a start', 'one more start']);
-      const { lives, states, wrong } = await searchLife(life, recording, memory.path, known, fault);
+      const opened = new Set(['a kill during a flush', 'a start', 'one more start']);
+      const { lives, states, wrong } = await searchLife(life, recording, memory.path, opened, fault);
       expect({ lives, wrong }).toStrictEqual({ lives: 3, wrong: [] });
       expect(states).toBeGreaterThan(200);
     },

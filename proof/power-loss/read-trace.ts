@@ -19,12 +19,17 @@ type Call = {
  * The events in a trace, in the order of the ends of the calls. A write counts from its beginning on: its bytes may reach
  * the disk, or not, before it returns.
  *
- * @param known the files that exist already; new ones are added
+ * @param present the files that exist already; new ones are added
  */
-export function readTrace(trace: string, directory: string, known: Set<string>, first: number): DiskEvent[] {
+export function readTrace(
+  trace: string,
+  directory: string,
+  present: Set<string>,
+  first: number,
+): DiskEvent[] {
   const events: DiskEvent[] = [];
   const unfinished = new Map<string, Omit<Call, 'result'>>();
-  const add = (call: Call) => events.push(...eventsOf(call, directory, known));
+  const add = (call: Call) => events.push(...eventsOf(call, directory, present));
   for (const line of trace.split('\n')) {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const began = first + events.length;
@@ -48,7 +53,7 @@ export function readTrace(trace: string, directory: string, known: Set<string>, 
   return events;
 }
 
-function eventsOf({ name, args, result, began }: Call, directory: string, known: Set<string>): DiskEvent[] {
+function eventsOf({ name, args, result, began }: Call, directory: string, present: Set<string>): DiskEvent[] {
   if (result.startsWith('-') && name !== 'sync_file_range') return [];
   // No start finds a file without a name.
   if (args.includes('>(deleted)')) return [];
@@ -62,8 +67,8 @@ function eventsOf({ name, args, result, began }: Call, directory: string, known:
   if (!`${path}/`.startsWith(`${directory}/`) || path.endsWith('-shm')) return [];
   switch (name) {
     case 'openat':
-      if (!args.includes('O_CREAT') || known.has(path)) return [];
-      known.add(path);
+      if (!args.includes('O_CREAT') || present.has(path)) return [];
+      present.add(path);
       return [{ type: 'create', path }];
     case 'mkdir':
       return [{ type: 'mkdir', path }];
@@ -85,12 +90,12 @@ function eventsOf({ name, args, result, began }: Call, directory: string, known:
       return [{ type: args.includes('>, 0, ') ? 'failed' : 'sync', path, covers: began }];
     case 'rename':
     case 'renameat2':
-      known.delete(path);
-      known.add(to);
+      present.delete(path);
+      present.add(to);
       return [{ type: 'rename', path, to }];
     case 'unlink':
     case 'unlinkat':
-      known.delete(path);
+      present.delete(path);
       return [{ type: 'unlink', path }];
     default:
       throw new Error(`the model of a disk does not know ${name}`);

@@ -19,13 +19,13 @@ const LANES = 3;
  *
  * @param past of a database that was closed; other files go beside its directory
  * @param scratch a directory in memory, if possible
- * @param known the names of first runs that other lives have had; without a fault, their states are not opened again
+ * @param opened the names of first runs that other lives have had; without a fault, their states are not opened again
  */
 export async function searchLife(
   name: string,
   past: Recording,
   scratch: string,
-  known: Set<string>,
+  opened: Set<string>,
   isChosen: (fault: Fault) => boolean = () => true,
 ): Promise<Enumerated & { readonly lives: number }> {
   const library = `${past.directory}.so`;
@@ -33,8 +33,8 @@ export async function searchLife(
   await promisify(execFile)('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
   const plain = await playLife(name, past, 0);
   if (plain.refusals.length > 0) throw new Error(`"${name}" fails without a fault: ${plain.refusals.join()}`);
-  let { states, wrong } = await enumerate(plain, scratch, known);
-  known.add(plain.runs[1]!.name);
+  let { states, wrong } = await enumerate(plain, scratch, opened);
+  opened.add(plain.runs[1]!.name);
   const faults = [...faultsIn(plain, library)].filter(isChosen);
   const lives = 1 + faults.length;
   const playAll = async (_: unknown, lane: number) => {

@@ -100,8 +100,8 @@ export async function retryAndTranslate<T>(work: () => T): Promise<T> {
 export function setupError(file: string, error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined && !isSystemError(error)) return error;
-  const known = isBusy(error) && refusesLocks(dirname(file)) ? NO_LOCKS : FAILURES.get(code);
-  const problem = known ?? `cannot be opened: ${(error as Error).message}`;
+  const advice = isBusy(error) && refusesLocks(dirname(file)) ? NO_LOCKS : FAILURES.get(code);
+  const problem = advice ?? `cannot be opened: ${(error as Error).message}`;
   return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
 }
 

@@ -46,8 +46,8 @@ export class SqlitePetRepository implements PetRepository {
 
   async findById(id: bigint): Promise<Pet | undefined> {
     return runAndTranslate(() => {
-      const [known] = this.#cache.get(id) ?? [];
-      if (known !== undefined) return known;
+      const [cached] = this.#cache.get(id) ?? [];
+      if (cached !== undefined) return cached;
       if (id >= this.#commits.hiddenFrom) return undefined;
       const row = this.#statements.byId.get(id) as unknown as PetRow | undefined;
       if (row === undefined) {
@@ -64,8 +64,8 @@ export class SqlitePetRepository implements PetRepository {
   async list({ status, after = BEFORE_EVERY_ID, limit }: PetQuery): Promise<readonly Pet[]> {
     return runAndTranslate(() => {
       const key = `${status} ${after} ${limit}`;
-      const known = this.#cache.get(key);
-      if (known !== undefined) return known.slice();
+      const cached = this.#cache.get(key);
+      if (cached !== undefined) return cached.slice();
       const { hiddenFrom } = this.#commits;
       const rows =
         status === undefined
