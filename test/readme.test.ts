@@ -157,11 +157,11 @@ it('README works from top to bottom in one shell, and prints what it shows', asy
 
 it('README has every variable with its default', () => {
   const [, section = ''] = readme.split(/^## Variables$/m);
-  const shown = Array.from(
+  const documented = Array.from(
     section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm),
     ([, ...cells]) => cells,
   );
-  expect(shown).toStrictEqual(VARIABLES.map(({ name, initial = 'none' }) => [name, initial]));
+  expect(documented).toStrictEqual(VARIABLES.map(({ name, initial = 'none' }) => [name, initial]));
 });
 
 it('README has .env.example beside it, with every variable', async () => {

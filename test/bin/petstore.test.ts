@@ -106,12 +106,6 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
     ['that is old', OLD_NODE, exactly('v18.20.8'), DOWNLOAD],
   ];
 
-  test.each(UNFIT)('runs on the Node of the PATH if its own is one %s', async (_, installed) => {
-    const petstore = await runWith({ installed, linked: installed, onPath: THIS_NODE }, ['--version']);
-    expect(await petstore.ended).toStrictEqual(DONE);
-    expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
-  });
-
   /** Expects that no Node can run, and these lines about it. `%` is the folder of the clone. */
   async function expectReasons(nodes: Nodes, lines: readonly unknown[], env: Record<string, string> = {}) {
     const petstore = await runWith(nodes, ['--version'], env);

@@ -1,4 +1,4 @@
-import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { context, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
 import type { RequestSpans } from '../../adapters/tracing/request-spans.ts';
@@ -17,17 +17,12 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
       spans.end(request, record);
       context.with(spans.contextOf(request), () => lines.answered(record));
     },
-    failed(error, requestId) {
-      const requestContext = requestId === undefined ? ROOT_CONTEXT : context.active();
-      context.with(requestContext, () => lines.failed(error, requestId));
-    },
-    // It belongs to no request, but may come while the context of one is active.
-    connectionTrouble: (trouble) => context.with(ROOT_CONTEXT, () => lines.connectionTrouble(trouble)),
   };
 }
 
-function withTraceIds(fields: object): object {
-  const span = trace.getSpanContext(context.active());
+/** Only the lines of a request: others may be logged while the context of one is active. */
+function withTraceIds(fields: { readonly requestId?: unknown }): object {
+  const span = fields.requestId === undefined ? undefined : trace.getSpanContext(context.active());
   if (span === undefined) return fields;
   const { traceId, spanId, traceFlags } = span;
   const flags = traceFlags.toString(16).padStart(2, '0');

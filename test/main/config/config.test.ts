@@ -244,7 +244,6 @@ describe('the configuration', () => {
 it('the description of the variables has one line of up to 120 characters for each, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
   const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
-  expect(names.toSorted()).toStrictEqual(
-    [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'].toSorted(),
-  );
+  const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
+  expect(new Set(names)).toStrictEqual(new Set(all));
 });

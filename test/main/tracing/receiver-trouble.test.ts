@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
 import { type Program, runService, stop } from '../../support/process.ts';
@@ -14,32 +13,6 @@ const LOST = 'traces are not exported: spans are lost';
 function messages(service: Program): unknown[] {
   return service.log.map(({ msg }) => msg).filter((msg) => msg !== 'request');
 }
-
-it('a receiver that is down costs one warning', async () => {
-  const port = await freePort();
-  const service = start({
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
-    // Less than the pause before the second attempt.
-    OTEL_EXPORTER_OTLP_TIMEOUT: '300',
-  });
-  const url = await service.url();
-  for (let request = 0; request < 20; request++) {
-    expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200 });
-  }
-  expect(await service.logged(LOST)).toMatchObject({
-    level: 40,
-    reason: `connect ECONNREFUSED 127.0.0.1:${port}, ECONNREFUSED`,
-  });
-  for (let request = 0; request < 20; request++) await ask(`${url}/v1/pets`);
-  await stop(service);
-  expect(messages(service)).toStrictEqual([
-    expect.stringMatching(/^listening on /),
-    LOST,
-    'shutting down',
-    'stopped',
-  ]);
-  expect(service.stderr).toBe('');
-});
 
 it('a receiver that hangs delays no request, and the stop by a second at most', async () => {
   const receiver = await OtlpReceiver.start(() => {});
