@@ -51,11 +51,7 @@ test.each([
 });
 
 test('while keys cannot be verified, the answer is 503', async () => {
-  const tokens: TokenVerifier = {
-    verify: async () => {
-      throw new StorageUnavailable('away');
-    },
-  };
+  const tokens = { verify: () => Promise.reject(new StorageUnavailable('away')) };
   await using api = await startApi({ tokens });
   expect(whole(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
 });

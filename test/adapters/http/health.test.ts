@@ -8,13 +8,7 @@ import { KEY, startApi } from '../../support/http.ts';
 
 const ANONYMOUS = { authorization: undefined };
 
-function failing(error: Error): StorageProbe {
-  return {
-    check: async () => {
-      throw error;
-    },
-  };
-}
+const failing = (failure: Error): StorageProbe => ({ check: () => Promise.reject(failure) });
 
 test('/livez says that the process is up, whatever the state of the storage', async () => {
   await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });

@@ -14,7 +14,7 @@ function apiWith(count: number, options: Parameters<typeof startApi>[0] = {}): P
   );
 }
 
-// pets.properties.test.ts walks through any catalogue, and application/pets/list-pets.test.ts while pets are added.
+// proof/fuzz/fuzz.test.ts walks through any catalogue, and application/pets/list-pets.test.ts while pets are added.
 test.each([
   ['', 20, 'limit=20', 20],
   ['?status=sold&limit=1', 1, 'limit=1&status=sold', 2],

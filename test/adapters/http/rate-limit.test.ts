@@ -44,13 +44,7 @@ function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
   ]);
 }
 
-function failing(error: unknown): RateLimiter {
-  return {
-    take: async () => {
-      throw error;
-    },
-  };
-}
+const failing = (failure: Error): RateLimiter => ({ take: () => Promise.reject(failure) });
 
 describe('a limit', () => {
   test('lets its number of requests through, and refuses the next: for each key, which may have its own', async () => {

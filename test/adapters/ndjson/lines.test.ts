@@ -14,16 +14,6 @@ async function linesIn(...texts: readonly string[]): Promise<readonly (readonly 
   return batches.map((lines) => lines.map(String));
 }
 
-it.each([
-  ['of one block', ['a\nb\n'], [['a', 'b']]],
-  ['without the last line feed', ['a\nb'], [['a'], ['b']]],
-  ['across blocks', ['a', 'b', 'c\nd', '\n'], [['abc'], ['d']]],
-  ['empty ones', ['\n', '\n'], [[''], ['']]],
-  ['as long as allowed', ['1234\n12', '34\n1234'], [['1234'], ['1234'], ['1234']]],
-])('lines: %s', async (_, texts, batches) => {
-  expect(await linesIn(...texts)).toStrictEqual(batches);
-});
-
 it('reads no further than the block in which a line is too long', async () => {
   expect(await linesIn('a\n', 'b\n12', '345', '6\nc')).toStrictEqual([['a'], ['b'], ['12345']]);
 });

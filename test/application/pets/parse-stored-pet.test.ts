@@ -1,12 +1,8 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import {
-  parseStoredIdempotency,
-  parseStoredPage,
-  parseStoredPet,
-} from '../../../src/application/pets/parse-stored-pet.ts';
-import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../../src/domain/pet.ts';
+import { parseStoredPage, parseStoredPet } from '../../../src/application/pets/parse-stored-pet.ts';
+import { MAX_PET_ID, petWithId } from '../../../src/domain/pet.ts';
 import { aPet } from '../../support/pets.ts';
 
 const REX = aPet({ status: 'sold' });
@@ -21,13 +17,7 @@ function failure(work: () => unknown): DamagedPet {
   throw new Error('the record was accepted');
 }
 
-it.each([
-  [1n, { ...REX, categoryId: INT64_MIN }],
-  [MAX_PET_ID, { ...REX, categoryId: INT64_MAX }],
-] as const)('a stored pet is returned unchanged: %s', (id, fields) => {
-  expect(parseStoredPet(id, fields)).toStrictEqual({ id, ...fields });
-});
-
+// The contract of damaged pets has the idempotency keys, and domain/api-key.test.ts what is no SHA-256.
 it.each([
   [0n, REX, 'id must be an integer from 1 to 9007199254740991'],
   [MAX_PET_ID + 1n, REX, 'id must be an integer from 1 to 9007199254740991'],
@@ -64,28 +54,3 @@ it('a stored page passes on errors other than DamagedPet', () => {
   const bug = () => parseStoredPage(pets, 0n, () => JSON.parse('{'));
   expect(bug).toThrow(SyntaxError);
 });
-
-const rex = petWithId(1n, REX);
-const digest = 'a'.repeat(64);
-
-it('a stored idempotency key comes with a fingerprint, or neither is stored', () => {
-  expect(parseStoredIdempotency(rex, undefined, undefined)).toStrictEqual(rex);
-  expect(parseStoredIdempotency(rex, digest, digest)).toStrictEqual({
-    ...rex,
-    idempotency: { key: digest, fingerprint: digest },
-  });
-});
-
-it.each([undefined, 7, digest.slice(1), `${digest}a`, `a${digest}`, digest.toUpperCase(), [digest]])(
-  'a stored idempotency key is damaged: %s',
-  (damaged) => {
-    expect(failure(() => parseStoredIdempotency(rex, damaged, digest))).toMatchObject({
-      id: 1n,
-      problem: 'idempotency key must be 64 lower-case hex digits',
-    });
-    expect(failure(() => parseStoredIdempotency(rex, digest, damaged))).toMatchObject({
-      id: 1n,
-      problem: 'fingerprint must be 64 lower-case hex digits',
-    });
-  },
-);

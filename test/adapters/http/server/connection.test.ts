@@ -60,15 +60,6 @@ describe('requests on a connection', () => {
     }
   });
 
-  test('behind one with "Connection: close" are not handled', async () => {
-    const { connect, answer, handled } = await serve();
-    const client = await connect(get('1', 'Connection: close\r\n') + get('2'));
-    await answer();
-    expect(await announced(client, 1)).toStrictEqual(['close']);
-    await client.closed();
-    expect(handled).toStrictEqual(['1']);
-  });
-
   test('that wait when their client leaves are not handled', async () => {
     const { connect, answer, handled, responses, untilHandled } = await serve();
     const client = await connect(get('1') + get('2'));

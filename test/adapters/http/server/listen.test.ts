@@ -113,10 +113,3 @@ test('an unknown expectation is ignored', async () => {
   await answer();
   expect(whole(await client.answer())).toStrictEqual(OK);
 });
-
-test('a connection that asks for a tunnel with CONNECT is closed', async () => {
-  const { connect, handled, log } = await serve();
-  const client = await connect(`CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${get('1')}`);
-  await client.closed();
-  expect([handled, log.records]).toStrictEqual([[], []]);
-});
