@@ -248,7 +248,7 @@ it.skipIf(mongo === undefined)(
 
     await expect(insert()).rejects.toMatchObject({
       kind: 'storage-unavailable',
-      message: 'the collection "pets" lacks the index "idem.k_1"; migrate the database again',
+      message: `in the database "${db.databaseName}" the collection "pets" lacks the index "idem.k_1"; run: petstore migrate`,
     });
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
     // Once the probe has seen it, nothing is stored.

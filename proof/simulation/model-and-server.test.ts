@@ -94,7 +94,6 @@ function randomCommand(random: SeededRandom): (db: Db) => Promise<unknown> {
     find({ _id: { $in: [id(), id(), id()] } }, {}),
     findOne({ _id: { $gte: Long.ONE, $lte: id() } }, { sort: { _id: -1 } }),
     findOne({ 'idem.k': `key ${random.integer(1, KEYS)}` }, {}),
-    uniqueIndex,
   ]);
 }
 
@@ -136,14 +135,6 @@ function findOne(filter: Document, options: Document) {
     const found = await db.collection('pets').findOne(filter, { readConcern: 'majority', ...options });
     return found && plain(found);
   };
-}
-
-/** The index of idempotency keys, with what the adapter compares. */
-async function uniqueIndex(db: Db): Promise<unknown> {
-  const { cursor } = await db.command({ listIndexes: 'pets' });
-  const indexes = (cursor as { readonly firstBatch: readonly Document[] }).firstBatch;
-  const found = indexes.find(({ unique }) => unique === true);
-  return plain(found ?? {});
 }
 
 /** A document with its types, as one text. */

@@ -7,7 +7,6 @@ import {
   MongoServerError,
   type TopologyDescription,
 } from 'mongodb';
-import { IDEMPOTENCY_INDEX } from '../../src/adapters/mongodb/schema/collection-plans.ts';
 import { type Command, MongoCollectionModel, SessionModel } from './mongo-collection-model.ts';
 import { MAX_UNNOTICED_MS, type Member, type ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
@@ -129,7 +128,6 @@ export class MongoClientModel {
   }
 
   #command(document: Document): Promise<Document> {
-    if ('listIndexes' in document) return this.#listIndexes(document);
     if ('find' in document) return this.#find(document);
     const insert = () => new MongoCollectionModel(this, document['insert'] as string).insert(document);
     if (this.set.flaw !== 'retries-claims') return insert();
@@ -144,19 +142,6 @@ export class MongoClientModel {
     const collection = new MongoCollectionModel(this, find as string);
     const found = collection.find(filter as Document, { ...options, raw: true });
     return { cursor: { firstBatch: await found.toArray() } };
-  }
-
-  /** The collection of pets has the index that its idempotency keys need. */
-  #listIndexes({ listIndexes }: Document): Promise<Document> {
-    if (listIndexes !== 'pets') throw new Error('the model knows only the command listIndexes of pets');
-    const { remedy: _, ...index } = IDEMPOTENCY_INDEX;
-    return this.send({
-      name: 'pets.listIndexes',
-      isWrite: false,
-      execute: () => ({ cursor: { firstBatch: [{ v: 2, ...index }] } }),
-      notDurable: resetError,
-      lost: (error) => error,
-    });
   }
 
   send<T>(command: Command<T>): Promise<T> {

@@ -94,8 +94,9 @@ async function openIf(
     isSound = problem === undefined;
     return problem;
   };
+  // An operator may drop an index: for a second, it is not missed.
   const search = oncePerSecond(examineAgain);
-  const schemaProblem = async () => (isSound ? undefined : search.result());
+  const schemaProblem = async (isFresh: boolean) => (isSound && !isFresh ? undefined : search());
   return {
     pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),
     archive: new MongoPetArchive(db, reads),

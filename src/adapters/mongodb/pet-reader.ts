@@ -29,7 +29,7 @@ export class PetReader {
 
   constructor(db: Db) {
     this.#db = db;
-    this.#withoutStatus = oncePerSecond(() => petsWithoutStatus(db)).result;
+    this.#withoutStatus = oncePerSecond(() => petsWithoutStatus(db));
   }
 
   /** @throws {DamagedPet} */

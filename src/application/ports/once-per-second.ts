@@ -12,18 +12,13 @@ export function oncePerSecond<Result>(task: () => Promise<Result>, { sharesFailu
   /** On the clock of `performance.now()`. */
   let sharedUntilMs = 0;
 
-  /** The next call begins the task again. */
-  const forget = () => void (latest = undefined);
-
-  const result = (): Promise<Result> => {
+  return (): Promise<Result> => {
     const nowMs = performance.now();
     if (latest === undefined || nowMs >= sharedUntilMs) {
       sharedUntilMs = nowMs + SHARED_MS;
       latest = task();
-      if (!sharesFailures) latest.catch(forget);
+      if (!sharesFailures) latest.catch(() => (latest = undefined));
     }
     return latest;
   };
-
-  return { result, forget };
 }

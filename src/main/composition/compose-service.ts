@@ -61,7 +61,7 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   const { pets, keys, limiter, probe } = metrics?.storage(limited) ?? limited;
   const root = container.createChildContainer();
   root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
-  const check = oncePerSecond(() => probe.check(), { sharesFailures: true }).result;
+  const check = oncePerSecond(() => probe.check(), { sharesFailures: true });
   root.register(LIMITER, { useValue: limiter }).register(PROBE, { useValue: { check } });
 
   // The use cases.

@@ -188,10 +188,11 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
   });
 
   it('with an idempotency key looks again if the server is not primary while it looks at the indexes', async () => {
-    const { db, repository } = await opened();
+    const { db, url } = await emptyDatabase();
+    const { pets } = await openService(url);
     await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
 
-    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
+    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
   });
 
   it('with an idempotency key looks for its pet when no id is left, twice if a deposed primary may have missed it', async () => {

@@ -17,15 +17,15 @@ function controlled(options?: { readonly sharesFailures: boolean }) {
 describe('oncePerSecond', () => {
   it('shares a result while the task runs, and for a second from its beginning', async () => {
     const { advance, runs, task } = controlled();
-    const early = [task.result(), task.result()];
+    const early = [task(), task()];
     advance(400);
     runs[0]!.resolve('first');
     expect(await Promise.all(early)).toStrictEqual(['first', 'first']);
     advance(599);
-    expect(await task.result()).toBe('first');
+    expect(await task()).toBe('first');
 
     advance(1);
-    const late = [task.result(), task.result()];
+    const late = [task(), task()];
     runs[1]!.resolve('second');
     expect(await Promise.all(late)).toStrictEqual(['second', 'second']);
     expect(runs).toHaveLength(2);
@@ -33,42 +33,32 @@ describe('oncePerSecond', () => {
 
   it('does not delay later calls if the task does not end', async () => {
     const { advance, runs, task } = controlled();
-    void task.result();
+    void task();
     advance(1_000);
-    const late = task.result();
+    const late = task();
     runs[1]!.resolve('second');
     expect(await late).toBe('second');
   });
 
   it('begins again after a failure', async () => {
     const { runs, task } = controlled();
-    const failing = task.result();
+    const failing = task();
     runs[0]!.reject(new Error('no connection'));
     await expect(failing).rejects.toThrow('no connection');
-    void task.result();
+    void task();
     expect(runs).toHaveLength(2);
   });
 
   it('shares a failure for the rest of the second, if asked', async () => {
     const { advance, runs, task } = controlled({ sharesFailures: true });
-    const failing = [task.result()];
+    const failing = [task()];
     runs[0]!.reject(new Error('no connection'));
     await Promise.allSettled(failing);
     advance(999);
-    failing.push(task.result());
+    failing.push(task());
     expect(await Promise.allSettled(failing)).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
     advance(1);
-    void task.result();
+    void task();
     expect(runs).toHaveLength(2);
-  });
-
-  it('begins again when its result is forgotten', async () => {
-    const { runs, task } = controlled();
-    void task.result();
-    runs[0]!.resolve('first');
-    task.forget();
-    const last = task.result();
-    runs[1]!.resolve('second');
-    expect(await last).toBe('second');
   });
 });

@@ -40,7 +40,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
 
   it('is reported with all other missing ones by the start and the probe, and created with autoMigrate', async () => {
     const { url, db } = await soundDatabase();
-    const { probe } = await openService(url);
+    const { pets, probe } = await openService(url);
     const { repository, sent } = await openRepository(url, 60_000);
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
     const before = sent('find');
@@ -52,7 +52,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     // A command needs none.
     const command = await openMongoArchive(url);
     await command.close();
-    await expect(repository.insertOnce(aPet(), idempotencyFor('a'))).rejects.toThrow('lacks the index');
+    await expect(pets.insertOnce(aPet(), idempotencyFor('a'))).rejects.toThrow('lacks the index');
     const problem =
       `in the database "${db.databaseName}" the collection "pets" lacks the index "status_1__id_1", ` +
       'the collection "pets" lacks the index "idem.k_1", ' +
