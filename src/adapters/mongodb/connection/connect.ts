@@ -5,6 +5,7 @@ import {
   type MongoClient,
   type MongoClientOptions,
   MongoError,
+  MongoNetworkError,
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
@@ -98,7 +99,10 @@ async function untilNoServerFits(client: MongoClient): Promise<never> {
 /** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
 function isInterruption(error: unknown): boolean {
   // The driver does not export the class of the second.
-  return error instanceof MongoError && /^Mongo(?:Network|WaitQueueTimeout)/.test(error.name);
+  return (
+    error instanceof MongoNetworkError ||
+    (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
+  );
 }
 
 /**
