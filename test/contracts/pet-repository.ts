@@ -15,6 +15,7 @@ import { inOrderOfId } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet, others, stored, tamper } from '../support/pets.ts';
 import { idempotencyContract } from './idempotency.ts';
+import { ODD_TEXTS } from './odd-texts.ts';
 import { type HeldStore, opened, type TestedStorage, unlessExcused } from './storages.ts';
 
 const CATEGORIES = [
@@ -28,22 +29,7 @@ const CATEGORIES = [
   INT64_MAX,
 ];
 
-const NAMES = {
-  'a composed letter': 'Ren\u00e9',
-  'the same letter, decomposed': 'Rene\u0301',
-  'a compatibility character': '\ufb01do',
-  'an emoji made of several code points': '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f',
-  'the last code point': 'x\u{10ffff}',
-  'noncharacters and the replacement character': '\ufffe\uffff\ufffd',
-  'a byte order mark': '\ufeffRex',
-  'right-to-left text': '\u202e\u05db\u05dc\u05d1\u202c',
-  'white space at both ends': '  Rex\u00a0\u2028',
-  'C1 control characters': 'a\u0080\u009fb',
-  'query syntax': '$where.{"$gt":""}\'; DROP TABLE pets; --',
-  'a word of JavaScript': '__proto__',
-  'a number': '007',
-  'the longest in bytes': '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH),
-};
+const LONGEST_IN_BYTES = '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH);
 
 /** The contract of `PetRepository`, except what {@link petRepositoryModel} tries. */
 export function petRepositoryContract(storage: TestedStorage): void {
@@ -64,7 +50,7 @@ function insertContract(storage: TestedStorage): void {
       ...others.map(([, pet]) => pet),
       ...PET_STATUSES.map((status) => aPet({ status })),
       ...CATEGORIES.map((categoryId) => aPet({ categoryId })),
-      ...Object.values(NAMES).map((name) => aPet({ name })),
+      ...[...ODD_TEXTS, LONGEST_IN_BYTES].map((name) => aPet({ name })),
     ];
 
     const inserted = await stored(pets, ...drafts);
@@ -149,15 +135,14 @@ function listContract(storage: TestedStorage): void {
   it.skipIf(typeof holdInsert === 'string')(
     `a reader that goes on from the last pet misses none, also when one insert takes longer than the next${unlessExcused(holdInsert)}`,
     async () => {
-      const { slow, other, hold } = await (holdInsert as () => Promise<HeldStore>)();
-      const holding = hold();
+      const { slow, other, release } = await (holdInsert as () => Promise<HeldStore>)();
       const held = slow.insert(aPet({ name: 'held' }));
-      const release = await holding;
+      const goOn = await release;
       const next = other.insert(aPet({ name: 'next' }));
       // A storage may let the next insert wait for the held one.
       await Promise.race([next, setTimeout(1_000)]);
       const seen = [...(await other.list({ limit: 10 }))];
-      release();
+      goOn();
 
       const inserted = await Promise.all([held, next]);
 

@@ -37,6 +37,7 @@ import {
   otherConnection,
   silentHost,
 } from '../support/sqlite.ts';
+import type { TcpProxy } from '../support/tcp-proxy.ts';
 import type { Processes, Store } from './model.ts';
 
 export type Keys = { readonly keys: ApiKeyRepository };
@@ -66,8 +67,8 @@ export type HeldStore = {
   readonly slow: PetRepository;
   /** Of another service, if several can have the store open. */
   readonly other: PetRepository;
-  /** Resolves when the next insert of `slow` is under way and goes no further. The returned function lets it go on. */
-  hold(): Promise<() => void>;
+  /** Resolves when the first insert of `slow` is under way and goes no further, with a function that lets it go on. */
+  readonly release: Promise<() => void>;
 };
 
 export type OpenTroubled = (log: StorageHost) => Promise<Troubled>;
@@ -132,7 +133,18 @@ export function testedStorages(): readonly TestedStorage[] {
           openKeys: () => openMongoArchive(url),
         };
       },
-      troubles: { 'answers nothing': openStalled, 'is gone': openCut },
+      troubles: {
+        'answers nothing': throughBroken(
+          (proxy) => proxy.stall(),
+          (proxy) => proxy.resume(),
+          false,
+        ),
+        'is gone': throughBroken(
+          (proxy) => proxy.close(),
+          (proxy, port) => proxy.listen(port),
+          true,
+        ),
+      },
       isMetered: true,
       holdInsert: openWithHeldCommand,
     },
@@ -164,47 +176,36 @@ async function openMoved(log: StorageHost): Promise<Troubled> {
   return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
 }
 
-async function openStalled(log: StorageHost): Promise<Troubled> {
-  const { service, proxy } = await openThroughProxy(log);
-  return { ...service, begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
-}
-
-async function openCut(log: StorageHost): Promise<Troubled> {
-  const { service, proxy } = await openThroughProxy(log);
-  const { port } = proxy;
-  return { ...service, begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
-}
-
-async function openThroughProxy(log: StorageHost) {
-  const timeoutMs = 500;
-  const { url } = await freshDatabase(mongo!);
-  const { url: proxied, proxy } = await throughProxy(url);
-  const { db } = await openClient(proxied);
-  const reads = new ConfirmedReads(db, log);
-  const pets = new MongoPetRepository(db, reads, { timeoutMs });
-  return { service: { pets, keys: new MongoApiKeyRepository(db, reads, timeoutMs) }, proxy };
+/** Something happens to the way to the server. */
+function throughBroken(
+  begin: (proxy: TcpProxy) => unknown,
+  end: (proxy: TcpProxy, port: number) => unknown,
+  logs: boolean,
+): OpenTroubled {
+  return async (log) => {
+    const timeoutMs = 500;
+    const { url } = await freshDatabase(mongo!);
+    const { url: proxied, proxy } = await throughProxy(url);
+    const { port } = proxy;
+    const { db } = await openClient(proxied);
+    const reads = new ConfirmedReads(db, log);
+    const pets = new MongoPetRepository(db, reads, { timeoutMs });
+    const keys = new MongoApiKeyRepository(db, reads, timeoutMs);
+    return { pets, keys, begin: () => begin(proxy), end: () => end(proxy, port), logs };
+  };
 }
 
 /** The insert is committed, and waits for the disk. */
 async function openWithHeldFlush(): Promise<HeldStore> {
   const { db } = await newDatabase();
-  const disk = { flush: async () => {}, checkpointIfDue: async () => {} };
-  const pets = new SqlitePetRepository(db, commitsTo(db, { disk }), new ReadCache(db));
-  return {
-    slow: pets,
-    other: pets,
-    hold() {
-      const { flush } = disk;
-      const held = Promise.withResolvers<() => void>();
-      const released = Promise.withResolvers<void>();
-      disk.flush = () => {
-        disk.flush = flush;
-        held.resolve(released.resolve);
-        return released.promise;
-      };
-      return held.promise;
-    },
+  const { promise: release, resolve } = Promise.withResolvers<() => void>();
+  let flushes = 0;
+  const flush = async () => {
+    if (flushes++ === 0) await new Promise<void>((goOn) => void resolve(goOn));
   };
+  const commits = commitsTo(db, { disk: { flush, checkpointIfDue: async () => {} } });
+  const pets = new SqlitePetRepository(db, commits, new ReadCache(db));
+  return { slow: pets, other: pets, release };
 }
 
 /** The insert has its id, and is on its way to the server. */
@@ -212,7 +213,7 @@ async function openWithHeldCommand(): Promise<HeldStore> {
   const { url } = await freshDatabase(mongo!);
   const { url: proxied, proxy } = await throughProxy(url);
   const [{ pets: slow }, { pets: other }] = [await openMongoService(proxied), await openMongoService(url)];
-  return { slow, other, hold: () => proxy.hold('insert') };
+  return { slow, other, release: proxy.hold('insert') };
 }
 
 /** A new store that a service has open, until the end of the test. */

@@ -1,0 +1,26 @@
+/** Texts that a storage could change. */
+export const ODD_TEXTS = [
+  'Ren\u00e9',
+  // The same letter, decomposed.
+  'Rene\u0301',
+  // A compatibility character.
+  '\ufb01do',
+  // An emoji made of several code points.
+  '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f',
+  'x\u{10ffff}',
+  // Noncharacters and the replacement character.
+  '\ufffe\uffff\ufffd',
+  // A byte order mark.
+  '\ufeffRex',
+  // From right to left, with and without marks.
+  '\u202e\u05db\u05dc\u05d1\u202c',
+  '\u05db\u05dc\u05d1',
+  // White space.
+  '  Rex\u00a0\u2028',
+  'a  b',
+  // C1 control characters.
+  'a\u0080\u009fb',
+  '$where.{"$gt":""}\'; DROP TABLE pets; --',
+  '__proto__',
+  '007',
+] as const;
