@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
 import { throwIfDamaged } from '../../src/application/keys/stored-keys.ts';
-import { type ApiKey, apiKeyProblems, KEY_LABEL_MAX_LENGTH, USE_INTERVAL_MS } from '../../src/domain/api-key.ts';
+import {
+  type ApiKey,
+  apiKeyProblems,
+  KEY_LABEL_MAX_LENGTH,
+  USE_INTERVAL_MS,
+} from '../../src/domain/api-key.ts';
 import { RATE_LIMIT_MAX } from '../../src/domain/rate-limit.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { numbers } from '../support/numbers.ts';
@@ -24,7 +29,11 @@ function full(n = 1): ApiKey {
 const LAST_INSTANT = 8_640_000_000_000_000;
 
 const INSTANTS_MS = [
-  ...[0, 1, -1, LAST_INSTANT, -LAST_INSTANT],
+  0,
+  1,
+  -1,
+  LAST_INSTANT,
+  -LAST_INSTANT,
   // More seconds than an int32 holds.
   2 ** 31 * 1000 + 1,
   // The last millisecond of a second.

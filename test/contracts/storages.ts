@@ -201,7 +201,7 @@ async function openWithHeldFlush(): Promise<HeldStore> {
   const { promise: release, resolve } = Promise.withResolvers<() => void>();
   let flushes = 0;
   const flush = async () => {
-    if (flushes++ === 0) await new Promise<void>((goOn) => void resolve(goOn));
+    if (flushes++ === 0) await new Promise<void>(resolve);
   };
   const commits = commitsTo(db, { disk: { flush, checkpointIfDue: async () => {} } });
   const pets = new SqlitePetRepository(db, commits, new ReadCache(db));
