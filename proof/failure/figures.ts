@@ -61,7 +61,7 @@ export function figures(history: History): Figures {
   };
 }
 
-export function longestGapMs({ begun, ended, calls }: History): number {
+function longestGapMs({ begun, ended, calls }: History): number {
   const times = calls.filter(isAcknowledgement).map((create) => create.ended);
   // Clients that were waiting at the end may have had their answer later.
   const all = [begun, ...times, Math.max(ended, times.at(-1) ?? 0)];
