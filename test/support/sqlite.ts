@@ -14,6 +14,7 @@ import {
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
 import type { CheckableStorage } from '../../src/application/ports/storage-kind.ts';
+import type { ApiKey } from '../../src/domain/api-key.ts';
 import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 import { type Program, run } from './process.ts';
 import { storageHost } from './storage-host.ts';
@@ -94,10 +95,11 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
 }
 
 /** A closed file of this build. */
-export async function fileWith(pets: readonly ArchivedPet[]): Promise<string> {
+export async function fileWith(pets: readonly ArchivedPet[], ...stored: readonly ApiKey[]): Promise<string> {
   const file = await newFile();
-  const { archive, close } = await openSqliteStorage(file, silentHost);
+  const { archive, keys, close } = await openSqliteStorage(file, silentHost);
   await archive.write(pets);
+  for (const key of stored) await keys.insert(key);
   await close();
   return file;
 }

@@ -25,7 +25,7 @@ const PETS = archivedPets(300);
 const quietly = () => {};
 
 /** A file with pets and a key, which a service has open. */
-async function served(pets = PETS): Promise<{ file: string; copy: string }> {
+async function served(pets = PETS) {
   const { file, archive, keys } = await newService();
   await archive.write(pets);
   await keys.insert(aKey(1));

@@ -17,6 +17,7 @@ import {
   otherConnection,
   writeLock,
 } from '../../support/sqlite.ts';
+import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
@@ -34,7 +35,7 @@ it('the inserts of two turns share a commit, and the meter learns of it before a
     expect(reports).toStrictEqual([51]);
   };
 
-  const first = times(50, insert);
+  const first = numbers(50).map(insert);
   await turn();
   await Promise.all([...first, insert()]);
 
@@ -116,7 +117,9 @@ it('a full disk fails the whole batch at once, which names the file, and the nex
   const first = await pets.insert(rex);
   db.exec('PRAGMA max_page_count = 10');
 
-  const outcomes = await Promise.allSettled(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
+  const outcomes = await Promise.allSettled(
+    numbers(1000).map((n) => pets.insertOnce(rex, idempotencyFor(`${n}`))),
+  );
 
   const cause = { message: expect.stringMatching(/full \(\/.*\.db\)$/) };
   for (const outcome of outcomes) {
@@ -126,7 +129,7 @@ it('a full disk fails the whole batch at once, which names the file, and the nex
   expect(db.isTransaction).toBe(false);
 
   db.exec('PRAGMA max_page_count = 4294967294');
-  const next = await Promise.all(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
+  const next = await Promise.all(numbers(1000).map((n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
   expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
   expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
   for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.id);
@@ -140,7 +143,7 @@ it('a file that another program has locked makes writes wait, while the event lo
   const other = writeLock(file);
 
   let settled = 0;
-  const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
+  const inserting = numbers(3).map(() => pets.insert(rex).finally(() => settled++));
   const revoking = keys.revoke(aKey().id, at(1)).finally(() => settled++);
   for (let n = 0; n < 100; n++) {
     await turn();
@@ -334,8 +337,4 @@ async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
   const warnings: string[] = [];
   const host = storageHost((line) => void warnings.push(line));
   return { disk, warnings, ...(await opened({ disk, host, ...options })) };
-}
-
-function times<T>(n: number, make: (index: number) => T): T[] {
-  return Array.from({ length: n }, (_, index) => make(index));
 }

@@ -3,21 +3,15 @@ import { expect, it } from 'vitest';
 import { type Batch, Flushes } from '../../../src/adapters/sqlite/flushes.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
+const ids = (firstId: bigint, lastId = firstId): Batch => ({ firstId, lastId });
+
 // The queue breaks none of these rules. A bug that does must not be believed.
 it.each<readonly [string, readonly Batch[], broken: number, problem: string]>([
   ['a third one begins', [{}, {}, {}], 2, 'a third flush has begun'],
-  [
-    'an id is committed after a greater one',
-    [
-      { firstId: 5n, lastId: 6n },
-      { firstId: 6n, lastId: 7n },
-    ],
-    1,
-    'the id 6 was committed after 6',
-  ],
+  ['an id is committed after a greater one', [ids(5n, 6n), ids(6n)], 1, 'the id 6 was committed after 6'],
   [
     'a pet would be acknowledged that a later one brings to the disk',
-    [{ lastId: 5n }, { firstId: 5n, lastId: 5n }],
+    [{ lastId: 5n }, ids(5n)],
     0,
     'pet 5 would be acknowledged before its flush',
   ],

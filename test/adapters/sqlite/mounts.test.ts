@@ -32,8 +32,12 @@ const leftOut = isAllowed ? '' : ' (left out: this system allows no mounts of a 
 it.runIf(isAllowed)(
   `a file that is itself mounted is refused, and one in memory or on a network causes a warning${leftOut}`,
   async () => {
-    const files = await Promise.all(Array.from({ length: 4 }, () => newFile()));
-    const [file, other, inMemory, remote] = files as [string, string, string, string];
+    const [file, other, inMemory, remote] = [
+      await newFile(),
+      await newFile(),
+      await newFile(),
+      await newFile(),
+    ];
     for (const path of [file, other]) await writeFile(path, '');
     const [memory, network] = [dirname(inMemory), dirname(remote)];
     const mounts =

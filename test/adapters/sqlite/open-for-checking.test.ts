@@ -1,31 +1,21 @@
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,
   closedAfterTest,
+  fileWith,
   killedAfter,
-  newFile,
   openForChecking,
   openService,
-  silentHost,
 } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
 
-/** A closed file with pets and a key. */
-async function closedFile(): Promise<string> {
-  const file = await newFile();
-  const { archive, keys, close } = await openSqliteStorage(file, silentHost);
-  await archive.write(PETS);
-  await keys.insert(aKey(1));
-  await close();
-  return file;
-}
+const closedFile = () => fileWith(PETS, aKey(1));
 
 describe('a check of a SQLite file', () => {
   it('reads a closed file, and creates nothing beside it', async () => {

@@ -9,9 +9,6 @@ import { numbers } from '../../support/numbers.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
 
-/** How long the probe waits for the write lock. */
-const DEADLINE_MS = 1_500;
-
 describe('the probe of a SQLite file', () => {
   it('fails while nothing can be written', async () => {
     const { db, probe } = await opened();
@@ -37,7 +34,7 @@ describe('the probe of a SQLite file', () => {
     const other = writeLock(file);
 
     const checking = probe.check();
-    clock.advance(DEADLINE_MS);
+    clock.advance(1_500);
 
     await expect(checking).rejects.toThrow(StorageUnavailable);
     other.exec('COMMIT');

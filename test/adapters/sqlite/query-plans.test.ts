@@ -30,12 +30,10 @@ it.each([
 ])('every query uses an index and no sort: %s', async (_, prepare) => {
   const { db } = await newDatabase();
   db.exec(prepare);
-  const planOf = (sql: string) =>
-    db
-      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-      .all()
-      .map(({ detail }) => detail)
-      .join();
+  const planOf = (sql: string) => {
+    const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+    return steps.map(({ detail }) => detail).join();
+  };
 
   const plans = Object.entries(QUERIES).map(([name, sql]) => [name, planOf(sql)]);
   expect(Object.fromEntries(plans)).toStrictEqual(PLANS);

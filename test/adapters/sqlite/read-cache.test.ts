@@ -26,17 +26,12 @@ async function readAll(pets: SqliteStorage['pets']) {
   };
 }
 
-/** From then on, the cache has everything. */
-async function readAllTwice(pets: SqliteStorage['pets']) {
-  await readAll(pets);
-  return readAll(pets);
-}
-
 const BEFORE = { one: first, page: [first, second], filtered: [first, second] };
 
 it('what another connection changes after it was read shows after 100 ms', async () => {
   const { clock, file, pets } = await serviceWithPets();
-  expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
+  // From the second time on, the cache has everything.
+  for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
 
   otherConnection(file).exec("UPDATE pets SET name = 'Tom', checksum = -1 WHERE id = 1");
   clock.advance(TRUSTED_MS - 1);
@@ -62,7 +57,8 @@ it('what this connection writes shows at once: an insert behind a page that is n
 
 it('what this connection writes shows at once: an import between the pets of a full page', async () => {
   const { pets, archive } = await serviceWithPets();
-  expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
+  // From the second time on, the cache has everything.
+  for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
 
   const between = anArchivedPet({ id: 2n });
   await archive.write([between]);
