@@ -17,13 +17,10 @@ for (const [purpose, open] of Object.entries(PURPOSES)) {
   mkdirSync(purpose);
   process.chdir(purpose);
   for (const url of process.argv.slice(2)) {
-    try {
-      const { close } = await open(url);
-      await close();
-    } catch (error) {
-      const { constructor, message } = error as Error;
-      console.log(`${constructor.name}: ${message}`);
-    }
+    await open(url).then(
+      ({ close }) => close(),
+      ({ constructor, message }: Error) => console.log(`${constructor.name}: ${message}`),
+    );
   }
   process.chdir('..');
 }
