@@ -108,12 +108,17 @@ export async function writeNewFile(path: string, write: WholeFile['write']): Pro
   const file = resolve(path);
   await writeWholeFile(file, {
     check(target) {
-      // Not existsSync, which reports a dangling symbolic link as absent.
-      if (lstatSync(file, { throwIfNoEntry: false })) {
-        throw new StorageSetupError(`${file} exists; choose another FILE`);
-      }
+      refuseExisting(file);
       refuseFileBesideDatabase(target);
     },
     write,
   });
+}
+
+/** @throws {StorageSetupError} */
+export function refuseExisting(file: string): void {
+  // Not existsSync, which reports a dangling symbolic link as absent.
+  if (lstatSync(file, { throwIfNoEntry: false })) {
+    throw new StorageSetupError(`${file} exists; choose another FILE`);
+  }
 }

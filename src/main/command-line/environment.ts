@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { PROGRAM } from '../config/build.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
 
@@ -33,28 +32,3 @@ export function withEnvFile(env: Env, path: string): Env {
 }
 
 const COMMENT_OR_QUOTED = /^[^\S\n]*#.*$|=[^\S\n]*(["'`])[^]*?\1/gm;
-
-/**
- * The options that npm takes for its own when `--` is missing before them, by the variable in which it leaves them. It
- * completes --to to an option of its own, --token-description.
- */
-const TAKEN = {
-  npm_config_to: '--to',
-  npm_config_token_description: '--to',
-  npm_config_from: '--from',
-  npm_config_env: '--env',
-} as const;
-
-/**
- * Refuses a command line from which npm has taken an option that names a storage: `npm exec petstore import FILE --to
- * URL` would otherwise write to the default database.
- *
- * @throws {UsageError}
- */
-export function refuseNpmOptions(argv: readonly string[], env: Env): void {
-  for (const [variable, option] of Object.entries(TAKEN)) {
-    if (env[variable] === undefined) continue;
-    if (argv.some((word) => word === option || word.startsWith(`${option}=`))) continue;
-    throw new UsageError(`npm took ${option} for an option of its own; run ${PROGRAM} instead`);
-  }
-}

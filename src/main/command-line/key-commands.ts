@@ -1,12 +1,11 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { writeNewFile } from '../../adapters/files/durable-files.ts';
+import { refuseExisting, writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
 import type { RateLimit } from '../../domain/rate-limit.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
@@ -149,8 +148,8 @@ async function rotateKey(session: Session, id: string, options: Rotate): Promise
 type Make = (creation: CreateKey, handOver: HandOver, keys: ApiKeyRepository) => Promise<CreatedKey>;
 
 /**
- * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
- * so no failure leaves a key that works and nobody has.
+ * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. A key that cannot be handed
+ * over is revoked.
  *
  * @param replaces the id of the replaced key
  */
@@ -160,33 +159,20 @@ async function makeKey(
   make: Make,
   replaces?: string,
 ): Promise<void> {
-  const minted = mintKey();
-  await using undo = new AsyncDisposableStack();
-  // Before a SQLite file is created.
-  if (file !== undefined) {
-    await writeNewFile(file, (partial) => writeFile(partial, `${minted.token}\n`));
-    undo.defer(() => rm(file, { force: true }));
-  }
   const handOver: HandOver = async ({ key, token }) => {
     const json = { ...keyJson(key, session.now), ...(replaces !== undefined && { replaces }) };
-    if (file === undefined) await session.answer(`${token}\n`, { ...json, key: token });
-    else await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file });
-    undo.move();
+    if (file === undefined) return session.answer(`${token}\n`, { ...json, key: token });
+    await writeNewFile(file, (partial) => writeFile(partial, `${token}\n`));
+    await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file }).catch(async (error) => {
+      await rm(file, { force: true });
+      throw error;
+    });
   };
+  // Before a key is made, or a SQLite file.
+  if (file !== undefined) refuseExisting(file);
   await using opened = await openKeys(session, replaces === undefined);
-  const { keys } = opened;
-  const creation = new CreateKey(keys, () => minted, session.clock);
-  try {
-    await make(creation, handOver, keys);
-    sayUsed('wrote to', opened.storage, session);
-  } catch (error) {
-    // A storage that has not answered may have the key.
-    if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
-      undo.move();
-      session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
-    }
-    throw error;
-  }
+  await make(new CreateKey(opened.keys, mintKey, session.clock), handOver, opened.keys);
+  sayUsed('wrote to', opened.storage, session);
 }
 
 /** The keys in DATABASE_URL. Every change is audited. */

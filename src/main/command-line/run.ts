@@ -1,7 +1,7 @@
 import { PROGRAM } from '../config/build.ts';
 import { explain } from '../program/failures.ts';
 import { Interrupted, type Io } from '../program/process.ts';
-import { refuseNpmOptions, withEnvFile } from './environment.ts';
+import { withEnvFile } from './environment.ts';
 import { Session } from './session.ts';
 
 /**
@@ -15,7 +15,6 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
   let session = new Session(io);
   let help = `${PROGRAM} --help`;
   try {
-    refuseNpmOptions(argv, io.env);
     // The service starts without the parser.
     if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
       await io.serve(io);

@@ -1,11 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
-import type { StorageKind } from '../../../src/application/ports/storage-kind.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { Io } from '../../../src/main/program/process.ts';
-import { aKey } from '../../support/api-keys.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, fails, FULL, refused, succeeds } from '../../support/command.ts';
@@ -186,37 +181,6 @@ describe('petstore keys', () => {
       const file = ['--output', join(directory, 'key')];
       await refused(['keys', 'rotate', ID, ...file], `no key has the id ${ID}`, { env });
       expect(await readdir(directory)).toStrictEqual(before);
-    });
-
-    it.each([
-      ['insert', CREATE],
-      ['revoke', CREATE],
-      ['expire', ['rotate', aKey(1).id]],
-    ])('keep a file whose key may be stored: no %s', async (method, args) => {
-      const directory = await testDirectory();
-      const file = join(directory, 'key');
-      const away: StorageKind = {
-        ...memoryStorage,
-        persistent: true,
-        async openKeys(url, options) {
-          const opened = await memoryStorage.openKeys(url, options);
-          const reject = () => Promise.reject(new StorageUnavailable('the storage is away'));
-          return {
-            ...opened,
-            keys: Object.assign(opened.keys, { findById: async () => aKey(1), [method]: reject }),
-          };
-        },
-      };
-      const env = { DATABASE_URL: 'memory:' };
-      // The hand-over fails if the key is to be revoked.
-      const error = method === 'revoke' ? new Error('the disk is full') : undefined;
-      const stdout: Io['stdout'] = { write: (_, callback) => callback?.(error) };
-      const command = await fails(['keys', ...args, '--output', file], env, { storages: [away], stdout });
-      const note = `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n`;
-      expect(command.stderr.includes(note)).toBe(method !== 'expire');
-      expect(command.stderr).toMatch(/\npetstore: the storage is away\n$/);
-      expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
-      expect(linesOf(command)).toHaveLength(method === 'insert' ? 0 : 1);
     });
   });
 });

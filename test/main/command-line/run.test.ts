@@ -143,32 +143,6 @@ describe('the general command line', () => {
     await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
   });
 
-  it.each([
-    ['to', 'npm_config_token_description', ['import', 'examples/pets.ndjson']],
-    ['to', 'npm_config_to', ['import', 'examples/pets.ndjson']],
-    ['from', 'npm_config_from', ['import', 'examples/pets.ndjson']],
-    ['env', 'npm_config_env', []],
-  ])('does nothing when npm has taken --%s from it', async (option, variable, args) => {
-    // What the program gets from: npm start import FILE --to URL
-    const directory = await testDirectory();
-    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
-    await refused(
-      args,
-      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore --help`,
-      { env, code: USAGE },
-    );
-    expect(await readdir(directory)).toStrictEqual([]);
-  });
-
-  it('works when npm has left it its options, whatever else npm is configured with', async () => {
-    const { url } = await sqliteWith([]);
-    const { stderr } = await succeeds(['export', `--from=${url}`], {
-      npm_config_from: 'x',
-      npm_config_token: 'x',
-    });
-    expect(stderr).toBe(`petstore: read from ${url}\npetstore: exported 0 pets\n`);
-  });
-
   it('warns of a misspelt variable, also of one in the file of --env, before it does its work', async () => {
     const { url } = await sqliteWith([]);
     const path = join(await testDirectory(), '.env');
