@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import type { Env, Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
 import { errorFields } from './error-fields.ts';
-import { BoundedOutput, type BoundedOutputOptions } from './bounded-output.ts';
+import { BoundedOutput, type BoundedOutputOptions } from '../../adapters/output/bounded-output.ts';
 
 /** The service's log on standard output: JSON lines, or text if standard output is a terminal. */
 export async function openServiceLog({ logLevel }: Pick<Config, 'logLevel'>): Promise<Logger> {

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { BoundedOutput } from '../../../src/main/log/bounded-output.ts';
+import { BoundedOutput } from '../../../src/adapters/output/bounded-output.ts';
 import { Fifo } from '../../support/fifo.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
