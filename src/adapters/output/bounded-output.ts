@@ -72,18 +72,16 @@ export class BoundedOutput {
   end(): void {
     // Node waits for the other thread before the process exits.
     const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
-    const left = Buffer.concat([rest, this.#takeBatch()]);
     this.#batch = Buffer.alloc(0);
-    this.#reportDropped();
-    writeNow(this.#fd, Buffer.concat([left, this.#takeBatch()]), performance.now() + EXIT_MS);
+    // The second batch has what is reported with the first one.
+    const left = Buffer.concat([rest, this.#takeBatch(), this.#takeBatch()]);
+    writeNow(this.#fd, left, performance.now() + EXIT_MS);
   }
 
   #write(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#state !== 'idle') return;
-    // A line that is longer than the limit is dropped although nothing waits.
-    if (this.#batch.length + this.#waitingBytes === 0) this.#reportDropped();
     if (this.#batch.length === 0) this.#batch = this.#takeBatch();
     if (this.#batch.length === 0) return this.#callBack();
     this.#state = 'writing';
@@ -95,9 +93,6 @@ export class BoundedOutput {
     this.#state = 'idle';
     this.#retryMs = FIRST_RETRY_MS;
     this.#batch = this.#batch.subarray(bytes);
-    // With half of the room free. Otherwise a report would follow every few lines.
-    const hasRoom = this.#batch.length + this.#waitingBytes <= MAX_WAITING_BYTES / 2;
-    if (hasRoom) this.#reportDropped();
     // If there is no timer, it fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
@@ -117,13 +112,11 @@ export class BoundedOutput {
     const taken = Buffer.from(this.#waiting);
     this.#waiting = '';
     this.#waitingBytes = 0;
-    return taken;
-  }
-
-  #reportDropped(): void {
     const lines = this.#dropped;
     this.#dropped = 0;
+    // The report waits behind the lines before the gap. The next one is a batch later.
     if (lines > 0) this.#options.onRoom?.(lines);
+    return taken;
   }
 
   #callBack(): void {
