@@ -1,8 +1,7 @@
-import type { Document, IndexDescriptionInfo } from 'mongodb';
+import { type Document, type IndexDescriptionInfo, Long } from 'mongodb';
 import { KEY_LABEL_MAX_LENGTH, SCOPES } from '../../../domain/api-key.ts';
 import { RATE_LIMIT_MAX } from '../../../domain/rate-limit.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
-import { toLong } from '../int64.ts';
 import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, type RateLimitDocument } from './collections.ts';
 
 /** As MongoDB describes it. */
@@ -49,7 +48,7 @@ const FENCE_SCHEMA = { required: ['upTo'], properties: { _id: { bsonType: 'doubl
 const PET_SCHEMA = {
   required: ['_id', 'name', 'categoryId', 'status'],
   properties: {
-    _id: { ...LONG, minimum: 1, maximum: toLong(MAX_PET_ID) },
+    _id: { ...LONG, minimum: 1, maximum: Long.fromBigInt(MAX_PET_ID) },
     name: { ...TEXT, minLength: PET_NAME_MIN_LENGTH, maxLength: PET_NAME_MAX_LENGTH },
     categoryId: LONG,
     status: { enum: [...PET_STATUSES] },
