@@ -71,7 +71,11 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   app.use(authenticated).use(limitRate(limiter, rateLimit, log));
   // Apart, because a router compares each request with all of its routes.
   app.use(operations.routes()).use(others.routes());
-  app.use(answerMethods([...OPERATIONS.map(({ route }) => route), ...publicPaths], methods));
+  const paths = [...OPERATIONS.map(({ route }) => route), ...publicPaths];
+  return listenerOf(app.use(answerMethods(paths, methods)));
+}
+
+function listenerOf(app: Pick<Koa, 'callback'>): RequestListener {
   const handle = app.callback();
   return (request, response) => void handle(request, response);
 }
@@ -104,7 +108,5 @@ export function createMetricsApp(text: () => Promise<string>, log: RequestLog): 
     ctx.type = TEXT_FORMAT;
   });
   const app = newApp(log, false).use(checkTarget).use(checkLength).use(router.routes());
-  app.use(answerMethods(['/metrics'], ['GET', 'HEAD']));
-  const handle = app.callback();
-  return (request, response) => void handle(request, response);
+  return listenerOf(app.use(answerMethods(['/metrics'], ['GET', 'HEAD'])));
 }

@@ -11,10 +11,10 @@ type Rules = Readonly<Record<string, (value: unknown) => string | undefined>>;
 const LINE_RULES = { id: petIdProblem, ...PET_RULES } satisfies Record<keyof Pet, unknown>;
 
 const hashProblem = (value: unknown) => (isSha256(value) ? undefined : SHA_256_RULE);
-const IDEMPOTENCY_RULES = {
-  key: hashProblem,
-  fingerprint: hashProblem,
-} satisfies Record<keyof Idempotency, unknown>;
+const HASH_RULES = { key: hashProblem, fingerprint: hashProblem } satisfies Record<
+  keyof Idempotency,
+  unknown
+>;
 
 /** Every rule that the fields break. Ignoring an unknown field would lose its data. */
 function problemsOf(fields: Fields, rules: Rules, path = ''): readonly string[] {
@@ -71,7 +71,7 @@ export function parsePetLine(text: string): ArchivedPet | string {
   const { idempotency, ...fields } = value;
   const pet = { status: DEFAULT_PET_STATUS, ...fields };
   const problems = [...problemsOf(pet, LINE_RULES)];
-  if (isObject(idempotency)) problems.push(...problemsOf(idempotency, IDEMPOTENCY_RULES, 'idempotency.'));
+  if (isObject(idempotency)) problems.push(...problemsOf(idempotency, HASH_RULES, 'idempotency.'));
   else if (idempotency !== undefined) problems.push('idempotency must be a JSON object');
   if (problems.length > 0) return problems.join('; ');
   const { id, ...rest } = pet as unknown as Pet;

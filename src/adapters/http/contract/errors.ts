@@ -65,7 +65,7 @@ export class RequestRefused extends Error {
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
-    [this.status] = ERRORS[code];
+    this.status = ERRORS[code][0];
     this.headers = headers;
   }
 }
@@ -99,24 +99,20 @@ const MESSAGES = {
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
-const KNOWN = { ...CODES, ...MESSAGES };
-
 /** The answer to anything that was thrown. Reveals no details that are for operators only. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
-  if (!isApplicationError(error)) {
-    return answer('INTERNAL', 'an internal error occurred; it has been logged under this request id');
-  }
-  if (error.fault === 'client') return answer(CODES[error.kind], error.message);
-  return answer('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
+  if (isOneOf(CODES, error)) return answer(CODES[error.kind], error.message);
+  if (isOneOf(MESSAGES, error)) return answer('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
+  return answer('INTERNAL', 'an internal error occurred; it has been logged under this request id');
 }
 
 function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
   return { code, message, status: ERRORS[code][0], headers };
 }
 
-function isApplicationError(error: unknown): error is ApplicationError {
-  return error instanceof Error && 'kind' in error && Object.hasOwn(KNOWN, String(error.kind));
+function isOneOf<Table extends object>(table: Table, error: unknown): error is Error & { kind: keyof Table } {
+  return error instanceof Error && 'kind' in error && Object.hasOwn(table, String(error.kind));
 }
 
 /** The body of an error answer: the Error schema of the specification. */

@@ -14,11 +14,7 @@ const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
  * @returns `undefined` when there is no such header. Every stored key is a hash of such a text
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
-export function idempotencyKey(
-  header: string | readonly string[] | undefined,
-  originId: string,
-  operation: string,
-) {
+export function idempotencyKey(header: string | string[] | undefined, originId: string, operation: string) {
   if (header === undefined) return undefined;
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;

@@ -25,5 +25,5 @@ function refusedValues(issues: readonly v.BaseIssue<unknown>[], whole: string): 
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
   // A strict object reports a parameter that the operation does not have.
   const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
-  return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
+  return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems.join('; '));
 }

@@ -1,8 +1,8 @@
 import type { Place } from '../../json/json-error-place.ts';
-import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 import type { Scope } from '../../../domain/api-key.ts';
+import type { RateLimit } from '../../../domain/rate-limit.ts';
 import { type Deprecation, sunsetDay } from './deprecation.ts';
-import { type ErrorCode, RequestRefused, RETRY_AFTER } from './errors.ts';
+import { RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
 // Every refusal of the HTTP layer, in the order of its status. The OpenAPI document takes its examples from here. A
@@ -24,11 +24,8 @@ export const INVALID_FORWARDED_PROTO = invalid('X-Forwarded-Proto must be http o
 export const INVALID_FORWARDED_HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
 /** Path, query or body values break rules. The message names every problem. */
-export function invalidValues(
-  code: Extract<ErrorCode, 'INVALID_ARGUMENT' | 'INVALID_CURSOR'>,
-  problems: readonly string[],
-): RequestRefused {
-  return new RequestRefused(code, problems.join('; '));
+export function invalidValues(code: 'INVALID_ARGUMENT' | 'INVALID_CURSOR', message: string): RequestRefused {
+  return new RequestRefused(code, message);
 }
 
 export const BODY_NOT_OBJECT = invalid('the body must be a JSON object');
@@ -98,15 +95,10 @@ export const UNSUPPORTED_MEDIA_TYPE = unsupported(
 );
 export const UNSUPPORTED_CONTENT_CODING = unsupported('Content-Encoding must be identity or absent');
 
-export function rateLimited(
-  { requests, seconds }: RateLimit,
-  { resetSeconds }: Pick<Allowance, 'resetSeconds'>,
-): RequestRefused {
-  return new RequestRefused(
-    'RATE_LIMITED',
-    `the API key may send at most ${requests} requests in ${seconds} s; try again in ${resetSeconds} s`,
-    { 'Retry-After': String(resetSeconds) },
-  );
+export function rateLimited({ requests, seconds }: RateLimit, resetSeconds: number): RequestRefused {
+  const rule = `the API key may send at most ${requests} requests in ${seconds} s`;
+  const headers = { 'Retry-After': String(resetSeconds) };
+  return new RequestRefused('RATE_LIMITED', `${rule}; try again in ${resetSeconds} s`, headers);
 }
 
 export const HEADERS_TOO_LARGE = new RequestRefused(

@@ -60,10 +60,9 @@ const CategoryId = documented(Int64, {
   example: 7,
 });
 
-const FIELDS = { name: PetName, categoryId: CategoryId, status: PetStatus } satisfies Record<
-  keyof NewPetFields,
-  v.GenericSchema
->;
+type Schemas<Entity> = Record<keyof Entity, v.GenericSchema>;
+
+const FIELDS = { name: PetName, categoryId: CategoryId, status: PetStatus } satisfies Schemas<NewPetFields>;
 
 /** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = documented(
@@ -84,7 +83,7 @@ export const Pet = documented(
       example: 42,
     }),
     ...FIELDS,
-  } satisfies Record<keyof PetFields, v.GenericSchema>),
+  } satisfies Schemas<PetFields>),
   { description: 'An animal in the catalogue. Later versions may add fields.' },
 );
 

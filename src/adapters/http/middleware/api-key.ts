@@ -57,7 +57,7 @@ export function limitRate(
       return next();
     }
     ctx.set('RateLimit', rateLimitLeft(allowance));
-    if (!allowance.allowed) throw rateLimited(limit, allowance);
+    if (!allowance.allowed) throw rateLimited(limit, allowance.resetSeconds);
     return next();
   };
 }

@@ -75,7 +75,7 @@ export function clientAddress(request: IncomingMessage, trustProxy: boolean): st
  * there is no value.
  */
 function forwardedAddress({ headers }: IncomingMessage): string | undefined {
-  const value = last(headers['x-forwarded-for']) || undefined;
+  const value = last(headers['x-forwarded-for']);
   if (value === undefined) return undefined;
   const [, ipv4, ipv6] = WITH_PORT.exec(value) ?? [];
   const address = ipv4 ?? ipv6 ?? value;
@@ -92,13 +92,12 @@ export function reportAddress(log: Pick<RequestLog, 'connectionTrouble'>): Middl
 
 /** The values of the nearest proxy; an empty one counts as absent. Earlier values in a list may come from the client. */
 function forwarded({ headers }: IncomingMessage) {
-  const proto = last(headers['x-forwarded-proto']) || undefined;
-  return { proto, host: last(headers['x-forwarded-host']) || undefined };
+  return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
-/** The last value of a list. Node joins several headers into one list. */
+/** The last value of a list, unless it is empty. Node joins several headers into one list. */
 function last(header: string | string[] | undefined): string | undefined {
-  return header === undefined ? undefined : String(header).split(',').at(-1)!.trim();
+  return header === undefined ? undefined : String(header).split(',').at(-1)!.trim() || undefined;
 }
 
 function scheme({ socket }: IncomingMessage): 'http' | 'https' {

@@ -31,7 +31,7 @@ export const sharedFailures = (more: ResponseHeaders = {}) => ({
   PayloadTooLarge: failure([refusals.BODY_TOO_LARGE], LIMITED),
   ChunkExtensionsTooLarge: failure([refusals.CHUNK_EXTENSIONS_TOO_LARGE]),
   UriTooLong: failure([refusals.URL_TOO_LONG]),
-  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], { ...RETRY, ...more }),
+  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT.resetSeconds)], { ...RETRY, ...more }),
   HeadersTooLarge: failure([refusals.HEADERS_TOO_LARGE]),
   Internal: failure([new Error('a bug')], { ...LIMITED, ...more }),
   Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY, ...more }),

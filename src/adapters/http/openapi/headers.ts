@@ -99,14 +99,11 @@ export function announcement({ name, deprecation }: Announced) {
       deprecationLink('https://petstore.example', name),
     ),
   };
-  const component = (header: string) => `${name}.${header}`;
-  const components = mapped(described, ([header, value]) => [component(header), value]);
-  return { components, headers: mapped(described, ([header]) => [header, reference(component(header))]) };
-}
-
-function mapped(
-  headers: ResponseHeaders,
-  entry: (header: [string, JsonObject]) => [string, JsonObject],
-): ResponseHeaders {
-  return Object.fromEntries(Object.entries(headers).map(entry));
+  const named = Object.entries(described).map(
+    ([header, value]) => [header, `${name}.${header}`, value] as const,
+  );
+  return {
+    components: Object.fromEntries(named.map(([, component, value]) => [component, value])),
+    headers: Object.fromEntries(named.map(([header, component]) => [header, reference(component)])),
+  };
 }

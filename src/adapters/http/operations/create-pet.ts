@@ -88,11 +88,10 @@ export const createPet: Operation = operation({
   handler({ createPet: useCase, basePath, now, log }) {
     const location = basePath + createPet.route;
     return async (ctx, _query, draft) => {
-      const { requestId, idempotencyKey: key } = ctx.state;
-      const caller = ctx.state.caller!;
+      const { requestId, idempotencyKey: key, caller } = ctx.state;
       const { pet, replayed } = await useCase.execute(draft, key);
       // Logged before the answer: the pet exists even if the client never learns of it.
-      log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
+      log.petCreated({ requestId, petId: pet.id, keyId: caller!.id, keyLabel: caller!.label, replayed });
       if (!isSunset(GET_PET_DEPRECATION, now())) ctx.set('Location', `${location}/${pet.id}`);
       if (replayed) ctx.set('Idempotent-Replayed', 'true');
       ctx.status = 201;

@@ -49,7 +49,6 @@ export type HttpServer = {
 };
 
 type Connections = ReadonlyMap<Socket, Connection>;
-type Report = RequestLog['connectionTrouble'];
 
 export type ListenOptions = {
   readonly host: string;
@@ -74,9 +73,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const server = await createLimitedServer(limits, tls);
   const connections = new Map<Socket, Connection>();
-  const report: Report = (trouble) => log.connectionTrouble(trouble);
   let newRequests = 0;
-  const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, report);
+  const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, log);
   const measuring = setInterval(measure, INTERVAL_MS).unref();
   server.once('close', () => clearInterval(measuring));
   // Without TLS, HTTP begins at once, otherwise after the handshake.
@@ -100,7 +98,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   server.on('clientError', (error: ClientError, stream) => {
     const connection = connections.get(stream as Socket);
     // The first byte of a TLS handshake: RFC 8446, section 5.1.
-    if (connection?.latest === undefined && error.rawPacket?.[0] === 0x16) report({ kind: 'tls' });
+    if (connection?.latest === undefined && error.rawPacket?.[0] === 0x16)
+      log.connectionTrouble({ kind: 'tls' });
     // The TLS handshake has failed, or the client has left.
     if (connection === undefined || error.code === 'ECONNRESET') stream.destroy();
     else connection.refuse(refusalOf(error));
@@ -113,7 +112,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     );
   });
   // Beyond `maxConnections`.
-  server.on('drop', () => report({ kind: 'refused' }));
+  server.on('drop', () => log.connectionTrouble({ kind: 'refused' }));
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -138,7 +137,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
  * of a connection at the end of this iteration of the event loop, and goes on to parse its piece of input, which can hold
  * thousands of them. No other piece is parsed meanwhile.
  */
-function cutOffGreatest(connections: Connections, maxHeldBytes: number, report: Report): void {
+function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: RequestLog): void {
   const held = [...connections].map(([socket, { heldBytes }]) => ({ socket, heldBytes }));
   let leftBytes = held.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
   if (leftBytes <= maxHeldBytes) return;
@@ -148,7 +147,7 @@ function cutOffGreatest(connections: Connections, maxHeldBytes: number, report: 
     socket.pause();
     leftBytes -= heldBytes;
   }
-  report({ kind: 'cut-off' });
+  log.connectionTrouble({ kind: 'cut-off' });
 }
 
 /**
