@@ -59,9 +59,8 @@ export async function examineSchema(db: Db) {
 export function described(problems: readonly SchemaProblem[], { databaseName }: Db, program: string) {
   if (problems.length === 0) return undefined;
   const all = problems.map(({ collection, problem }) => `the collection "${collection}" ${problem}`);
-  const commands = problems.map(({ repair }) => repair).filter((repair) => typeof repair === 'string');
-  const first =
-    commands.length === 0 ? '' : `stop the services, run in mongosh: ${commands.join('; ')}; then `;
+  const commands = problems.flatMap(({ repair }) => (typeof repair === 'string' ? repair : [])).join('; ');
+  const first = commands && `stop the services, run in mongosh: ${commands}; then `;
   return `in the database "${databaseName}" ${all.join(', ')}; ${first}run: ${program} migrate`;
 }
 
