@@ -26,9 +26,8 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
       }
       // A validator does not check what was stored without it. API keys are read one by one in any case.
-      for (const { name, documentName, validator } of COLLECTIONS.filter(
-        (plan) => plan.name !== 'api_keys',
-      )) {
+      const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys');
+      for (const { name, documentName, validator } of validated) {
         const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
         const next = () => read(() => invalid.next());
         for (let document = await next(); document !== null; document = await next()) {
