@@ -1,19 +1,24 @@
 import type { Db, Document, Filter, Long } from 'mongodb';
-import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
-import { type Pet, PET_STATUS_RULE, PET_STATUSES } from '../../domain/pet.ts';
+import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './round-trips/batcher.ts';
 import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
-import { toBigInt, toLong } from './int64.ts';
-import { type PetDocument, petsOf } from './schema/collections.ts';
-
-/** The most ids of pets without a status that are looked for. */
-const MAX_IDS = 1_000;
+import { toLong } from './int64.ts';
+import type { PetDocument } from './schema/collections.ts';
 
 const PET = { projection: PET_FIELDS } as const;
+
+/**
+ * The pets that no list with a status has, because their status is missing or none of those that exist. Only damage
+ * makes such a pet. The search takes four steps in the index.
+ */
+const WITHOUT_STATUS = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
+
+/** The most of them that are looked for. */
+const MAX_WITHOUT_STATUS = 1_000;
 
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
@@ -22,14 +27,15 @@ type PageQuery = PetQuery & { readonly after: bigint };
 export class PetReader {
   readonly #db: Db;
   /** As they were a second ago at most. */
-  readonly #withoutStatus: () => Promise<readonly bigint[]>;
+  readonly #withoutStatus: () => Promise<readonly Uint8Array[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** By query, while a call waits for it. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(db: Db) {
     this.#db = db;
-    this.#withoutStatus = oncePerSecond(() => petsWithoutStatus(db));
+    const options = { hint: STATUS_INDEX.name, ...page(MAX_WITHOUT_STATUS), ...PET };
+    this.#withoutStatus = oncePerSecond(() => this.#findBytes(WITHOUT_STATUS, options));
   }
 
   /** @throws {DamagedPet} */
@@ -69,7 +75,7 @@ export class PetReader {
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
     const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET });
     const skipped = status === undefined ? [] : await this.#withoutStatus();
-    return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, petIn));
+    return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, decodePet));
   }
 
   /**
@@ -84,36 +90,11 @@ export class PetReader {
   }
 }
 
-/** A pet as bytes, or the id of one whose status is unknown. */
-type PetRecord = Uint8Array | bigint;
+const idOf = (pet: Uint8Array) => petIdIn(pet) ?? 0n;
 
 /** The page in which the pets whose status is unknown have their places. */
-function withSkipped(found: readonly Uint8Array[], ids: readonly bigint[], { after, limit }: PageQuery) {
-  const skipped = ids.filter((id) => id > after);
+function withSkipped(found: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
+  const skipped = all.filter((pet) => idOf(pet) > after);
   if (skipped.length === 0) return found;
   return [...found, ...skipped].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
-}
-
-function idOf(record: PetRecord): bigint {
-  return typeof record === 'bigint' ? record : (petIdIn(record) ?? 0n);
-}
-
-/** @throws {DamagedPet} */
-function petIn(record: PetRecord): Pet {
-  if (typeof record !== 'bigint') return decodePet(record);
-  throw new DamagedPet(record, `status ${PET_STATUS_RULE}`);
-}
-
-/**
- * Finds the pets that no list with a status has, because their status is missing or none of those that exist. Only
- * damage makes such a pet. The search takes four steps in the index. It does not retry: it rejects with the driver's
- * errors.
- *
- * @returns their ids in ascending order
- */
-async function petsWithoutStatus(db: Db): Promise<readonly bigint[]> {
-  const filter = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
-  const options = { projection: { _id: 1 }, hint: STATUS_INDEX.name, ...page(MAX_IDS) } as const;
-  const found = await petsOf(db).find(filter, options).toArray();
-  return found.map(({ _id }) => toBigInt(_id));
 }
