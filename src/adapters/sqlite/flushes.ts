@@ -57,10 +57,10 @@ export class Flushes {
    * @throws what `acknowledge` throws
    */
   async flush({ firstId, lastId = 0n }: Batch, acknowledge: () => void): Promise<void> {
-    if (this.#underWay === MAX_FLUSHES) this.#endForBug('a third flush has begun');
+    if (this.#underWay === MAX_FLUSHES) endUnclosed('a bug: a third flush has begun', this.#host);
     if (firstId !== undefined) {
       const before = this.#committedId;
-      if (firstId <= before) this.#endForBug(`the id ${firstId} was committed after ${before}`);
+      if (firstId <= before) endUnclosed(`a bug: the id ${firstId} follows ${before}`, this.#host);
       this.#committedId = lastId;
       this.#hidden.push(firstId);
     }
@@ -69,16 +69,12 @@ export class Flushes {
     try {
       await this.#disk?.flush();
       this.#hidden = this.#hidden.filter((id) => id > last);
-      if (lastId >= this.hiddenFrom) this.#endForBug(`pet ${lastId} would be acknowledged before its flush`);
+      if (lastId >= this.hiddenFrom) endUnclosed(`a bug: pet ${lastId} is not flushed`, this.#host);
       acknowledge();
     } finally {
       this.#underWay--;
       this.#ended.resolve();
       this.#ended = Promise.withResolvers();
     }
-  }
-
-  #endForBug(problem: string): never {
-    endUnclosed(`a bug: ${problem}`, this.#host);
   }
 }
