@@ -21,7 +21,6 @@ import { storageHost } from './storage-host.ts';
 import { testDirectory } from './test-directory.ts';
 
 const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
-const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.url));
 
 /** For tests that expect no warning and no end of the process. */
 export const silentHost = storageHost();
@@ -129,11 +128,6 @@ export function writeLock(file: string): DatabaseSync {
 /** A service in another process. Each of its callers stores one pet after the other. */
 export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
-}
-
-/** A command in another process that creates and revokes keys. */
-export function keyWriter(file: string): Program {
-  return run(process.execPath, [KEY_WRITER, file]);
 }
 
 /** What a service leaves that is killed after this work. Its latest pets are in the log only. */

@@ -109,13 +109,10 @@ describe('a backup of a SQLite file', () => {
   });
 });
 
-it('a backup is refused when the database is truncated or damaged', async () => {
+it('a backup is refused when the database is damaged', async () => {
   const file = await fileWith(archivedPets(2000));
   const bytes = await readFile(file);
   const copy = join(dirname(file), 'backup.db');
-  // SQLite reads zeros where the end is missing.
-  await writeFile(file, bytes.subarray(0, -1));
-  await expectRefused(backUp(file, copy, quietly), /is truncated; restore a backup$/);
   // In the middle of the pets: the header and the schema stay as they are.
   await writeFile(file, bytes.fill(0xff, 10 * 4096, 14 * 4096));
 

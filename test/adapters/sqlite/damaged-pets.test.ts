@@ -92,12 +92,15 @@ function loseRows(file: string): void {
     PRAGMA writable_schema = RESET`);
 }
 
-it('gives no reserved id after the counter has lost it', async () => {
+it('gives no reserved id, and no id of a pet, after the counter has lost them', async () => {
   const { file, pets, archive } = await newService();
   await archive.reserve(70n);
 
   damage(file, "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'pets'");
-
   expect(await archive.lastId()).toBe(70n);
   expect(await pets.insert(aPet())).toMatchObject({ id: 71n });
+
+  damage(file, 'DELETE FROM sqlite_sequence');
+  expect(await archive.lastId()).toBe(71n);
+  expect(await pets.insert(aPet())).toMatchObject({ id: 72n });
 });

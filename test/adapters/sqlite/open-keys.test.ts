@@ -10,7 +10,6 @@ import {
   closedAfterTest,
   count,
   expectPending,
-  keyWriter,
   newFile,
   newService,
   openKeys,
@@ -81,23 +80,6 @@ it('keys beside a service leave every checkpoint to the service, which makes non
   await keys.insert(aKey(1));
 
   expect(checkpointed(other)).toBe(0n);
-});
-
-it('keys beside a service survive a kill -9', async () => {
-  const { file } = await newService();
-  const program = keyWriter(file);
-  await program.printed(/^21 revoked$/m);
-  await program.kill();
-
-  const { keys } = await closedAfterTest(openKeys(file));
-  const list = await keys.list();
-  const expected = Array.from({ length: 21 }, (_, index) => {
-    const n = index + 1;
-    return n % 2 === 0 ? aKey(n) : aKey(n, { revokedAt: new Date(n) });
-  });
-  expect(list.slice(0, 21)).toStrictEqual(expected);
-  const acknowledged = program.stdout.split('\n').filter((line) => line.endsWith(' made'));
-  expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
 });
 
 /** What a service does before it creates the schema. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { closedAfterTest, commits, newService, otherConnection } from '../../support/sqlite.ts';
+import { closedAfterTest, commits, newService } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 it('the archive of a SQLite file writes a batch in one transaction, all or nothing', async () => {
@@ -26,11 +26,4 @@ it('the archive of a SQLite file is readable beside a service, and shows what th
   const rex = await storage.pets.insert(aPet());
   expect(await reading.archive.read(rex.id - 1n, 20)).toStrictEqual([rex]);
   expect([await reading.archive.lastId(), await reading.archive.count(rex.id)]).toStrictEqual([rex.id, 11]);
-});
-
-it('the archive of a SQLite file knows the last id even after an operator has lowered the sequence', async () => {
-  const { file, ...storage } = await newService();
-  await storage.archive.write(archivedPets(3));
-  otherConnection(file).exec('DELETE FROM sqlite_sequence');
-  expect(await storage.archive.lastId()).toBe(3n);
 });
