@@ -28,7 +28,7 @@ async function createKey(DATABASE_URL: string): Promise<string> {
 
 /** The variables for a MongoDB server that the running test has for itself. */
 async function serverOfItsOwn() {
-  const { url, stop } = await startMongo({ setParameters: {} });
+  const { url, stop } = await startMongo({});
   onTestFinished(stop);
   return { DATABASE_URL: url('petstore'), MONGODB_URL: url('') };
 }

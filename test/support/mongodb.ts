@@ -38,7 +38,6 @@ declare module 'vitest' {
 }
 
 type MongoOptions = {
-  setParameters?: Record<string, string | number>;
   /** Starts a replica set of one member. Default: `true`. */
   replicaSet?: boolean;
 };
@@ -77,7 +76,7 @@ export async function startMongo(options?: MongoOptions): Promise<TestMongo & { 
   return { url: (database) => withDatabase(serverUrl, database), kind, stop };
 }
 
-const WAYS = { container: startContainer, process: startProcess } as const;
+const STARTERS = { container: startContainer, process: startProcess } as const;
 
 /** Like {@link startMongo}, with a serializable result. */
 export async function start(options?: MongoOptions): Promise<StartedMongo> {
@@ -85,17 +84,21 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
   const serverUrl = process.env['TEST_MONGODB_URI'] || undefined;
   if (options === undefined && wanted === undefined && serverUrl !== undefined)
     return { serverUrl, kind: 'uri', passedOver: [], stop: async () => {} };
-  if (wanted !== undefined && !Object.hasOwn(WAYS, wanted))
+  if (wanted !== undefined && !Object.hasOwn(STARTERS, wanted))
     throw new Error(`TEST_MONGODB is ${wanted}; it must be container, process or none, or not set`);
   const passedOver: string[] = [];
   for (const kind of ['container', 'process'] as const) {
     if (kind !== (wanted ?? kind)) continue;
     try {
-      const { host, port, member, stop } = await WAYS[kind](mongodArguments(options));
+      const isSet = options?.replicaSet !== false;
+      const { host, port, member, stop } = await STARTERS[kind]([
+        ...ARGUMENTS,
+        ...(isSet ? ['--replSet', 'test'] : []),
+      ]);
       const url = `mongodb://${host}:${port}/?directConnection=true`;
       await using unlessReady = new AsyncDisposableStack();
       unlessReady.defer(stop);
-      if (options?.replicaSet !== false) await initiate(url, member);
+      if (isSet) await initiate(url, member);
       unlessReady.move();
       return { serverUrl: url, stop, kind, passedOver };
     } catch (error) {
@@ -108,16 +111,8 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
 /** `member`: the address at which the server listens. Inside a container, that is the unmapped port. */
 type Started = { host: string; port: number; member: string; stop: () => Promise<void> };
 
-function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions = {}): string[] {
-  const parameters = { enableTestCommands: 1, ...setParameters };
-  return [
-    ...(replicaSet ? ['--replSet', 'test'] : []),
-    // By default a linearizable read and a drop of a database wait up to 100 ms for the journal.
-    '--journalCommitInterval',
-    '5',
-    ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
-  ];
-}
+/** By default a linearizable read and a drop of a database wait up to 100 ms for the journal. */
+const ARGUMENTS = ['--setParameter', 'enableTestCommands=1', '--journalCommitInterval', '5'];
 
 async function startProcess(args: string[]): Promise<Started> {
   const { port, stop } = await startMongodProcess(args);
