@@ -25,7 +25,6 @@ export type Outcome = {
   /** What was violated. Empty for a good schedule. */
   readonly violations: readonly string[];
   readonly trace: readonly string[];
-  readonly events: number;
   readonly reached: ReadonlySet<State>;
 };
 
