@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { ask } from '../failure/ask.ts';
 import { freePort } from '../failure/free-port.ts';
 import { AUTHORIZATION } from '../failure/service-process.ts';
-import { afterDeath } from '../../test/support/after-death.ts';
 import { Program } from '../../test/support/process.ts';
 import { startService } from './service.ts';
 import { ENV, WORK } from './tools.ts';
@@ -49,7 +48,6 @@ export async function prism(): Promise<void> {
   const args = ['proxy', 'openapi.json', `${service.url}/v1`, '--host', '127.0.0.1', '--port', `${port}`];
   const child = spawn('prism', args, { cwd, env: { ...process.env, ...ENV }, detached: true });
   const program = new Program(child);
-  const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
   try {
     await program.printed(/Prism is listening/);
     const seen = [];
@@ -60,6 +58,5 @@ export async function prism(): Promise<void> {
     deepStrictEqual(seen, REQUESTS);
   } finally {
     await program.kill();
-    cleanUp.cancel();
   }
 }

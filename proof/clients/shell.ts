@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { afterDeath } from '../../test/support/after-death.ts';
 import { Program } from '../../test/support/process.ts';
 
 export type ShellOptions = {
@@ -24,12 +23,10 @@ export async function shell(command: string, { cwd, env, timeoutMs }: ShellOptio
     env: { ...process.env, ...env },
   });
   const program = new Program(child);
-  const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
   const timer = setTimeout(() => void program.kill(), timeoutMs);
   const { code, signal } = await program.ended;
   clearTimeout(timer);
   await program.kill();
-  cleanUp.cancel();
   if (code === 0) return program.stdout;
   const end = signal === null ? `exit code ${code}` : `${signal}, after at most ${timeoutMs} ms`;
   const output = `${program.stdout}\n${program.stderr}`.slice(-MAX_OUTPUT_CHARACTERS);

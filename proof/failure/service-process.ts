@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { afterDeath } from '../../test/support/after-death.ts';
 import { type Ended, Program, ROOT, SERVICE } from '../../test/support/process.ts';
 import { ask } from './ask.ts';
 import { freePort } from './free-port.ts';
@@ -26,7 +25,6 @@ export class ServiceProcess implements AsyncDisposable {
   readonly #env: Env;
   readonly #options: ServiceOptions;
   #program: Program | undefined;
-  #cleanUp: { cancel(): void } | undefined;
 
   private constructor(port: number, env: Env, options: ServiceOptions) {
     this.url = `http://127.0.0.1:${port}`;
@@ -94,14 +92,13 @@ export class ServiceProcess implements AsyncDisposable {
 
   async kill(): Promise<void> {
     await this.#program?.kill();
-    this.#cleanUp?.cancel();
   }
 
   /** Sends SIGTERM. Resolves when the service has drained and ended. */
   async terminate(): Promise<Ended> {
     this.#program?.signal('SIGTERM');
     const ended = await this.#program?.ended;
-    this.#cleanUp?.cancel();
+    await this.kill();
     return ended ?? { code: null, signal: null };
   }
 
@@ -131,7 +128,6 @@ export class ServiceProcess implements AsyncDisposable {
     });
     if (log !== undefined) closeSync(log);
     this.#program = new Program(child);
-    this.#cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     return this.#program;
   }
 }

@@ -2,7 +2,6 @@ import { execFileSync, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterDeath } from '../../test/support/after-death.ts';
 import { Program, ROOT, SERVICE } from '../../test/support/process.ts';
 import { Disk, NO_LOSS } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
@@ -118,17 +117,15 @@ export class Recording {
       detached: true,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env, ...failure },
     });
-    const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     const running = new Program(child);
     let problem: string | undefined;
     try {
       await use(running);
     } catch (error) {
       problem = String(error);
-      await running.kill();
     }
-    await running.ended;
-    cleanUp.cancel();
+    if (problem === undefined) await running.ended;
+    await running.kill();
     const first = this.events.length;
     this.events.push(...readTrace(await readFile(output, 'utf8'), this.directory, this.#files, first));
     await rm(output);

@@ -19,7 +19,7 @@ export const FAILED: Ended = { code: 1, signal: null };
 
 export type Output = 'stdout' | 'stderr';
 
-/** A running program, the leader of its process group. */
+/** A running program, the leader of its process group. The group does not outlive this process. */
 export class Program {
   readonly pid: number;
   /** Resolves when the program has ended and all of its output has been read. */
@@ -27,12 +27,15 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #printed: Record<Output, string> = { stdout: '', stderr: '' };
   readonly #news = new EventEmitter();
+  readonly #cleanUp: { cancel(): void } | undefined;
   #hasEnded = false;
 
   constructor(child: ChildProcess) {
     this.#child = child;
     // Undefined when the program did not start: `ended` then rejects.
     this.pid = child.pid ?? 0;
+    this.#cleanUp =
+      child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     for (const output of ['stdout', 'stderr'] as const) {
       child[output]?.setEncoding('utf8').on('data', (text: string) => {
         this.#printed[output] += text;
@@ -110,6 +113,7 @@ export class Program {
     // Even after its end: a descendant may keep its output open.
     if (this.pid !== 0) killGroup(this.pid);
     await this.ended;
+    this.#cleanUp?.cancel();
   }
 }
 
@@ -142,11 +146,7 @@ export function run(
     env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), SHLVL: '1', ...env },
   });
   const program = new Program(child);
-  const cleanUp = child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
-  onTestFinished(async () => {
-    await program.kill();
-    cleanUp?.cancel();
-  });
+  onTestFinished(() => program.kill());
   return program;
 }
 
