@@ -31,15 +31,12 @@ export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing'
  *   https://opentelemetry.io/docs/specs/otel/configuration/common/ wants it
  */
 export function readTracing(given: Given) {
-  /** The name of the variable for traces alone, if it is set, or else of the one for all signals. */
-  const either = (name: string) =>
-    [`OTEL_EXPORTER_OTLP_TRACES_${name}`].find((own) => own in given) ?? `OTEL_EXPORTER_OTLP_${name}`;
-  const [endpointName, protocolName] = [either('ENDPOINT'), either('PROTOCOL')];
+  const endpointName = nameFor('ENDPOINT', given);
   const { values, problems: ignored } = readRows(
     {
       disabled: optional('OTEL_SDK_DISABLED', anyCase(['true', 'false'], 'must be true or false')),
       exporter: optional('OTEL_TRACES_EXPORTER', anyCase(['otlp', 'none'], 'must be otlp or none')),
-      protocol: optional(protocolName, protocol),
+      protocol: optional(nameFor('PROTOCOL', given), protocol),
       sampler: optional('OTEL_TRACES_SAMPLER', anyCase(SAMPLERS)),
       samplerRatio: optional('OTEL_TRACES_SAMPLER_ARG', ratio),
     },
@@ -66,4 +63,10 @@ export function readTracing(given: Given) {
     variables: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('OTEL_'))),
   };
   return { tracing: isOn ? tracing : undefined, problems, warnings };
+}
+
+/** The name of the variable for traces alone, if it is set, or else of the one for all signals. */
+function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', given: Given): string {
+  const own = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
+  return own in given ? own : `OTEL_EXPORTER_OTLP_${setting}`;
 }

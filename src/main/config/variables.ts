@@ -19,7 +19,7 @@ import {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-const flag = form('must be true or false', (text) => ({ true: true, false: false })[text]);
+const flag = (text: string) => oneOf(['true', 'false'], 'must be true or false')(text) === 'true';
 
 const anyText = (text: string) => text;
 

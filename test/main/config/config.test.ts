@@ -148,7 +148,7 @@ describe('the configuration', () => {
       'sqlite:',
       ' mongodb://localhost/petstore',
     ],
-    AUTO_MIGRATE: ['TRUE', 'yes', ' true'],
+    AUTO_MIGRATE: ['TRUE', 'yes', ' true', 'constructor'],
     API_KEYS: [
       'fifteen-letters',
       'key with a blank in it',
