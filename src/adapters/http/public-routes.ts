@@ -42,9 +42,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
 
   const routes: Record<string, RouterMiddleware<State>> = {
     /** The process is up. Never touches the storage: restarting the process would not repair it. */
-    '/livez': (ctx) => {
-      ctx.body = OK;
-    },
+    '/livez': (ctx) => void (ctx.body = OK),
 
     '/readyz': async (ctx) => {
       if (isDraining()) throw SHUTTING_DOWN;
@@ -54,9 +52,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
       ctx.body = warning === undefined ? OK : JSON.stringify({ status: 'ok', warnings: [warning] });
     },
 
-    '/openapi.json': (ctx) => {
-      ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)));
-    },
+    '/openapi.json': (ctx) => void (ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)))),
 
     /** Tells a program where everything is, and sends a person to the page. */
     '/': (ctx) => {

@@ -56,9 +56,8 @@ export const MALFORMED_CREDENTIALS = invalidToken(
 export const INVALID_KEY = invalidToken('the API key is not valid');
 
 export function insufficientScope(scope: Scope): RequestRefused {
-  return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, {
-    'WWW-Authenticate': scopeChallenge(scope),
-  });
+  const headers = { 'WWW-Authenticate': scopeChallenge(scope) };
+  return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, headers);
 }
 
 /** RFC 6750, section 3.1. */

@@ -41,16 +41,12 @@ export const sharedFailures = (more: ResponseHeaders = {}) => ({
  * The response to all failures of one status.
  *
  * @param errors what the service throws
- * @param remark what this operation adds to the meaning of the codes
+ * @param remarks what this operation adds to the meaning of the codes
  */
-export function failure(
-  errors: readonly unknown[],
-  headers: ResponseHeaders = {},
-  remark?: string,
-): JsonObject {
+export function failure(errors: readonly unknown[], headers: ResponseHeaders = {}, ...remarks: string[]) {
   const answers = errors.map(errorAnswer);
   const meanings = answers.map(({ code }) => `\`${code}\`: ${ERRORS[code][1]}`);
-  const description = [...meanings, ...(remark === undefined ? [] : [remark])].join('\n\n');
+  const description = [...meanings, ...remarks].join('\n\n');
   const examples = answers.map((answer) => [answer.code, JSON.parse(errorJson(answer)) as unknown] as const);
   return response(description, schemaRef('Error'), Object.fromEntries(examples), headers);
 }

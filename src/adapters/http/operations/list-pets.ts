@@ -45,15 +45,15 @@ const Cursor = v.pipe(
   }),
 );
 
+const Status = v.pipe(
+  v.string(ONCE),
+  PetStatus,
+  v.description('Restricts the result to animals with this status. All animals when absent.'),
+);
+
 export const PageQuery = strictQuery({
   limit: v.optional(Limit, String(PAGE_SIZE.default)),
-  status: v.optional(
-    v.pipe(
-      v.string(ONCE),
-      PetStatus,
-      v.description('Restricts the result to animals with this status. All animals when absent.'),
-    ),
-  ),
+  status: v.optional(Status),
   cursor: v.optional(Cursor),
 });
 

@@ -90,11 +90,9 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     connections.get(request.socket)!.accept(response);
     if (++newRequests % MAX_UNMEASURED_REQUESTS === 0) measure();
   };
-  server.on('request', accept);
-  // Node would say 100 before anything of the request is checked.
-  server.on('checkContinue', accept);
-  // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
-  server.on('checkExpectation', accept);
+  // Node would say 100 before anything of a request is checked, and answer 417 without a body to an unknown expectation,
+  // which RFC 9110, section 10.1.1, allows a server to ignore.
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, accept);
   server.on('clientError', (error: ClientError, stream) => {
     const connection = connections.get(stream as Socket);
     // The first byte of a TLS handshake: RFC 8446, section 5.1.
