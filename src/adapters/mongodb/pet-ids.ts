@@ -1,4 +1,5 @@
 import { type Db, type Document, Double, type FindOptions, Long } from 'mongodb';
+import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { CODES } from './connection/server-error-codes.ts';
@@ -33,10 +34,11 @@ export async function insertInOrder(db: Db, documents: readonly Document[]): Pro
   return writeErrors?.[0];
 }
 
-/** The greatest id that is taken or reserved, or 0. */
-export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint> {
-  return (await greatestTaken(db, options)).upTo;
-}
+type ReadLastId = (db: Db, options?: FindOptions) => Promise<bigint>;
+
+/** The greatest id that is taken or reserved, or 0. It is the counter of ids: a pet that is removed would free its id. */
+export const lastId: WhilePetsNeverChange<ReadLastId> = async (db, options) =>
+  (await greatestTaken(db, options)).upTo;
 
 /**
  * Makes every service claim only ids greater than `id`. Does not retry: rejects with the driver's errors.
