@@ -69,7 +69,8 @@ export class Flushes {
     try {
       await this.#disk?.flush();
       this.#hidden = this.#hidden.filter((id) => id > last);
-      if (lastId >= this.hiddenFrom) endUnclosed(`a bug: pet ${lastId} is not flushed`, this.#host);
+      const isHidden = this.#hidden.length > 0 && lastId >= this.hiddenFrom;
+      if (isHidden) endUnclosed(`a bug: pet ${lastId} is not flushed`, this.#host);
       acknowledge();
     } finally {
       this.#underWay--;

@@ -87,9 +87,8 @@ export class SqlitePetRepository implements PetRepository {
       batch.firstId ??= stored.id;
       return { pet: stored, replayed: false };
     } catch (error) {
-      // `node:sqlite` has refused a value before SQLite saw it.
-      if (error instanceof TypeError) return error;
-      if (!isConstraint(error)) throw error;
+      // A TypeError: `node:sqlite` has refused a value before SQLite saw it.
+      if (!(error instanceof TypeError) && !isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
       const row = idempotency && this.#statements.byIdempotencyKey.get(hashToBlob(idempotency.key));
       if (row !== undefined) return replay(row as unknown as PetRow, idempotency);

@@ -1,7 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
+import { INT64_MAX } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { damage, newFile, newService, silentHost } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
@@ -103,4 +105,7 @@ it('gives no reserved id, and no id of a pet, after the counter has lost them', 
   damage(file, 'DELETE FROM sqlite_sequence');
   expect(await archive.lastId()).toBe(71n);
   expect(await pets.insert(aPet())).toMatchObject({ id: 72n });
+
+  damage(file, `UPDATE sqlite_sequence SET seq = ${INT64_MAX}`);
+  await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
 });
