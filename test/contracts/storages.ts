@@ -37,7 +37,6 @@ import {
   otherConnection,
   silentHost,
 } from '../support/sqlite.ts';
-import type { TcpProxy } from '../support/tcp-proxy.ts';
 import type { Processes, Store } from './model.ts';
 
 export type Keys = { readonly keys: ApiKeyRepository };
@@ -133,18 +132,7 @@ export function testedStorages(): readonly TestedStorage[] {
           openKeys: () => openMongoArchive(url),
         };
       },
-      troubles: {
-        'answers nothing': throughBroken(
-          (proxy) => proxy.stall(),
-          (proxy) => proxy.resume(),
-          false,
-        ),
-        'is gone': throughBroken(
-          (proxy) => proxy.close(),
-          (proxy, port) => proxy.listen(port),
-          true,
-        ),
-      },
+      troubles: { 'answers nothing': openThrough('stalls'), 'is gone': openThrough('is cut') },
       isMetered: true,
       holdInsert: openWithHeldCommand,
     },
@@ -176,12 +164,8 @@ async function openMoved(log: StorageHost): Promise<Troubled> {
   return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
 }
 
-/** Something happens to the way to the server. */
-function throughBroken(
-  begin: (proxy: TcpProxy) => unknown,
-  end: (proxy: TcpProxy, port: number) => unknown,
-  logs: boolean,
-): OpenTroubled {
+/** The connection to the server goes through a proxy. */
+function openThrough(trouble: 'stalls' | 'is cut'): OpenTroubled {
   return async (log) => {
     const timeoutMs = 500;
     const { url } = await freshDatabase(mongo!);
@@ -191,7 +175,9 @@ function throughBroken(
     const reads = new ConfirmedReads(db, log);
     const pets = new MongoPetRepository(db, reads, { timeoutMs });
     const keys = new MongoApiKeyRepository(db, reads, timeoutMs);
-    return { pets, keys, begin: () => begin(proxy), end: () => end(proxy, port), logs };
+    const stall = { begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
+    const cut = { begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
+    return { pets, keys, ...(trouble === 'stalls' ? stall : cut) };
   };
 }
 

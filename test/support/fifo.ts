@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
 import { testDirectory } from './test-directory.ts';
 
 /** A named pipe, until the running test ends. This process is its reader, and reads only on request. */
-export class Fifo implements AsyncDisposable {
+export class Fifo {
   readonly path: string;
   readonly #fd: number;
   #reader: Socket | undefined;
@@ -77,10 +77,6 @@ export class Fifo implements AsyncDisposable {
     return reader.setEncoding('utf8').on('data', (text: string) => {
       this.#text += text;
     });
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 }
 

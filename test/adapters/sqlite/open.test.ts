@@ -49,7 +49,7 @@ const onPaths = (openers: typeof EVERY) =>
 const OPENERS = onPaths(EVERY);
 
 it('a path is refused at once when it leads to a pipe or to a directory', async () => {
-  await using fifo = await Fifo.make();
+  const fifo = await Fifo.make();
 
   for (const path of [fifo.path, dirname(fifo.path)]) {
     for (const open of OPENERS) {
