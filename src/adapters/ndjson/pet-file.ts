@@ -1,35 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { join } from 'node:path';
 import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../application/ports/pet-archive.ts';
 import { importedIdProblem } from '../../domain/pet.ts';
-import { type WholeFile, writeWholeFile } from '../files/durable-files.ts';
 import { gunzipped } from './gunzipped.ts';
 import { blocksOf, linesOf } from './lines.ts';
-import { formProblem, parsePetLine, petLines } from './pet-line.ts';
+import { formProblem, parsePetLine } from './pet-line.ts';
+import { isCompressed, PetFileError } from './write-pet-file.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** A bit for each beginning of an idempotency key, seven hexadecimal digits: constant memory for any number of pets. */
 const FILTER_BYTES = 2 ** 25;
-
-/** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
-class PetFileError extends Error {
-  readonly kind = 'pet-file';
-  readonly fault = 'operator';
-
-  /** @param place the path, or the path and the line as `PATH:LINE:` */
-  constructor(place: string, problem: string) {
-    super(`${place} ${problem}`);
-  }
-}
 
 /** A file of pets: one JSON object per line, in ascending order of id. A file whose name ends in `.gz` is compressed. */
 export class PetFile implements PetSource, AsyncDisposable {
@@ -176,19 +161,6 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 }
 
-/** Other programs compress in these formats, and a plain file of such a name would mislead them. */
-const OTHER_COMPRESSIONS = ['.zst', '.xz', '.bz2', '.br'];
-
-/** @throws {PetFileError} when the name is that of another compression than gzip */
-function isCompressed(path: string): boolean {
-  const ending = extname(path);
-  if (!OTHER_COMPRESSIONS.includes(ending)) return ending === '.gz';
-  throw new PetFileError(
-    path,
-    `cannot be used: only .gz is known, not ${ending}; use a pipe, with - as FILE`,
-  );
-}
-
 /** Marks the key, a SHA-256. @returns whether it, or rarely another one, was marked before */
 function isMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
@@ -202,34 +174,4 @@ function misplaced(id: bigint, last: bigint): string {
   return id === last
     ? `the id ${id} is also the id of the pet before`
     : `the id ${id} comes after ${last}; pets must be in ascending order of id`;
-}
-
-/**
- * Writes a file of pets, compressed if its name ends in `.gz`. An older file is replaced once all pets are written.
- *
- * @param path if it is a symbolic link, its target is written
- * @param check refuses a file that must not be replaced
- * @throws {StorageSetupError} when the file cannot be written
- * @throws {PetFileError} when the name ends in that of another compression
- * @throws what `check` and the pets throw
- */
-export async function writePetFile(
-  path: string,
-  check: WholeFile['check'],
-  pets: AsyncIterable<readonly ArchivedPet[]>,
-): Promise<void> {
-  const compressed = isCompressed(path);
-  await writeWholeFile(path, {
-    check,
-    write: (partial) =>
-      pipeline(
-        linesFor(pets),
-        compressed ? createGzip() : new PassThrough(),
-        createWriteStream(partial, { flags: 'r+' }),
-      ),
-  });
-}
-
-async function* linesFor(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<string> {
-  for await (const pets of batches) yield petLines(pets);
 }

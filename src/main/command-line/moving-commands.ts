@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
+import { PetFile } from '../../adapters/ndjson/pet-file.ts';
+import { writePetFile } from '../../adapters/ndjson/write-pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
 import { refuseDatabaseFile } from '../../adapters/sqlite/file-format.ts';
 import { ArchiveSource } from '../../application/maintenance/archive-source.ts';

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { refuseFileBesideDatabase } from '../../../src/adapters/files/database-files.ts';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { writePetFile } from '../../../src/adapters/ndjson/pet-file.ts';
+import { writePetFile } from '../../../src/adapters/ndjson/write-pet-file.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';

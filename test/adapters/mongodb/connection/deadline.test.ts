@@ -87,7 +87,7 @@ it.each([
       'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
     ),
   ],
-])('reports at once what no retry can mend: %s', async (_, error, reason) => {
+])('reports at once what no retry can repair: %s', async (_, error, reason) => {
   const outcome = await outcomeOf(() => retryUntilDeadline(1_000, () => Promise.reject(error)));
 
   expect(outcome).toMatchObject({ reason, ms: 0 });
