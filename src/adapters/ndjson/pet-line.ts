@@ -18,30 +18,27 @@ const HASH_RULES = { key: hashProblem, fingerprint: hashProblem } satisfies Reco
 
 /** Every rule that the fields break. Ignoring an unknown field would lose its data. */
 function problemsOf(fields: Fields, rules: Rules, path = ''): readonly string[] {
-  const broken = Object.entries(rules).map(([field, problemOf]) => {
+  return Object.keys({ ...rules, ...fields }).flatMap((field) => {
+    const problemOf = Object.hasOwn(rules, field) ? rules[field]! : () => 'is not a field of a pet';
     const problem = problemOf(fields[field]);
-    return [field, problem !== undefined && fields[field] === undefined ? 'is required' : problem];
+    if (problem === undefined) return [];
+    return `${path}${field} ${fields[field] === undefined ? 'is required' : problem}`;
   });
-  const unknown = Object.keys(fields).filter((field) => !Object.hasOwn(rules, field));
-  return [...broken, ...unknown.map((field) => [field, 'is not a field of a pet'])]
-    .filter(([, problem]) => problem !== undefined)
-    .map(([field, problem]) => `${path}${field} ${problem}`);
 }
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-/** The line of a pet, without its line end. */
-function petLine(pet: ArchivedPet): string {
-  if (pet.idempotency === undefined) return JSON.stringify(petJson(pet));
-  const { key, fingerprint } = pet.idempotency;
-  return JSON.stringify({ ...petJson(pet), idempotency: { key, fingerprint } });
-}
-
 /** The lines of these pets. */
 export function petLines(pets: readonly ArchivedPet[]): string {
   return pets.map((pet) => `${petLine(pet)}\n`).join('');
+}
+
+/** JSON leaves out what is `undefined`. */
+function petLine({ idempotency, ...pet }: ArchivedPet): string {
+  const hashes = idempotency && { key: idempotency.key, fingerprint: idempotency.fingerprint };
+  return JSON.stringify({ ...petJson(pet), idempotency: hashes });
 }
 
 /** What is wrong with a line that begins so, for its form alone: other tools write pets in another one. */
