@@ -50,6 +50,11 @@ test.each([
   expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
+test.each(['/v1x', '/v10/pets'])('a path that only begins like /v1 needs no key: %s', async (path) => {
+  await using api = await startApi();
+  expect((await api.get(path, { authorization: undefined })).status).toBe(404);
+});
+
 test('while keys cannot be verified, the answer is 503', async () => {
   const tokens = { verify: () => Promise.reject(new StorageUnavailable('away')) };
   await using api = await startApi({ tokens });

@@ -44,7 +44,7 @@ function copy(source: PetArchive, target: PetArchive) {
 /** Before each call of a run, and once after the last. */
 const MOMENTS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
 
-it.each(MOMENTS)('no run stumbles over the pet %i that arrives before its read %i', async (id, before) => {
+it.each(MOMENTS)('export, check and copy succeed when pet %i comes before read %i', async (id, before) => {
   const pet = anArchivedPet({ id });
   const isOld = (one: ArchivedPet) => one.id !== id;
 
