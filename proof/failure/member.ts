@@ -17,6 +17,8 @@ export type MemberOptions = {
   readonly port: number;
   /** The name of the replica set. */
   readonly set: string;
+  /** Of mongod. */
+  readonly parameters: Readonly<Record<string, number>>;
   /** The port of a proxy in front of it, `port` by default. */
   readonly reachedAt?: number | undefined;
 };
@@ -26,38 +28,32 @@ export class Member implements AsyncDisposable {
   /** Where the other members and the services reach it. */
   readonly address: string;
   readonly #directory: string;
-  readonly #port: number;
+  readonly port: number;
   readonly #args: readonly string[];
   #process: RunningMongod | undefined;
   #client: MongoClient | undefined;
   #frozen = false;
 
-  constructor({ directory, port, set, reachedAt = port }: MemberOptions) {
+  constructor({ directory, port, set, parameters, reachedAt = port }: MemberOptions) {
     this.#directory = directory;
-    this.#port = port;
+    this.port = port;
     this.address = `127.0.0.1:${reachedAt}`;
-    this.#args = ['--replSet', set, '--setParameter', 'enableTestCommands=1'];
-  }
-
-  get port(): number {
-    return this.#port;
+    const all = Object.entries({ enableTestCommands: 1, ...parameters });
+    const options = all.flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]);
+    this.#args = ['--replSet', set, ...options];
   }
 
   get answers(): boolean {
     return this.#process !== undefined && !this.#frozen;
   }
 
-  /** @param parameters of mongod, until its next start */
-  async start(parameters: Readonly<Record<string, number>> = {}): Promise<void> {
+  async start(): Promise<void> {
     if (this.#process !== undefined) return;
-    const args = [
-      ...this.#args,
-      ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
-    ];
-    this.#process = await runMongod({ directory: this.#directory, port: this.#port, args });
+    const { port } = this;
+    this.#process = await runMongod({ directory: this.#directory, port, args: this.#args });
     // A new client, because the old one checks only twice a second whether the server is back.
     await this.#client?.close();
-    this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.#port}`, OPTIONS).connect();
+    this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.port}`, OPTIONS).connect();
   }
 
   /** Sends SIGKILL. Resolves when the process is gone. */

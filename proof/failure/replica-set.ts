@@ -45,13 +45,13 @@ export class ReplicaSet implements AsyncDisposable {
     for (let index = 0; index < MEMBERS; index++) {
       const { path: directory } = stack.use(await temporaryDirectory(NAME));
       const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
-      const member = stack.use(new Member({ directory, port, set: NAME, reachedAt }));
+      const member = stack.use(new Member({ directory, port, set: NAME, parameters, reachedAt }));
       members.push(member);
       if (reachedAt === undefined) continue;
       const bridge = stack.use(new TcpProxy({ host: '127.0.0.1', port }));
       bridges.set(member, await bridge.listen(reachedAt));
     }
-    await Promise.all(members.map((member) => member.start(parameters)));
+    await Promise.all(members.map((member) => member.start()));
     await members[0]?.admin({
       replSetInitiate: {
         _id: NAME,

@@ -42,19 +42,16 @@ export async function runMongod({
   // With port 0 the system chooses a free port, and mongod logs it. No other process can take it first.
   port = 0,
   args = [],
-  env = {},
 }: {
   readonly directory: string;
   readonly port?: number;
   readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
 }): Promise<RunningMongod> {
   const binary = await findMongod();
   const logPath = join(directory, 'mongod.log');
   // A file and not a pipe: a full pipe would block the server.
   const log = await open(logPath, 'w');
   const server = spawn(binary, ['--dbpath', directory, '--port', `${port}`, ...OPTIONS, ...args], {
-    env: { ...process.env, ...env },
     stdio: ['ignore', log.fd, log.fd],
     detached: true,
   });
