@@ -4,14 +4,8 @@ import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addMovingCommands } from './moving-commands.ts';
-import type { Session } from './session.ts';
+import type { ActionOf, Session } from './session.ts';
 import { addStorageCommands } from './storage-commands.ts';
-
-/** What a command does, with the arguments of its definition and its options by name. */
-type Work = (session: Session, ...given: never[]) => Promise<void>;
-
-/** Makes of the work of a command the action that commander calls when the command line names the command. */
-export type ActionOf = (work: Work) => (...given: unknown[]) => void;
 
 /** What a command line asks for: the service, a command, or a text such as the help. */
 type Invocation = {

@@ -11,10 +11,9 @@ import type { RateLimit } from '../../domain/rate-limit.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import type { ActionOf } from './command-line.ts';
 import { closing, sayUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
-import type { Session } from './session.ts';
+import type { ActionOf, Session } from './session.ts';
 
 const EXPIRES = 'how long the new key is valid: 365d, 12h or never';
 const OUTPUT = 'write the new key to this new file, which only its owner can read, and do not print it';

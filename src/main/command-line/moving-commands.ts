@@ -11,9 +11,8 @@ import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
-import type { ActionOf } from './command-line.ts';
 import { closing, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
-import type { Session } from './session.ts';
+import type { ActionOf, Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
   petstore

@@ -7,6 +7,12 @@ import { ProgressReport } from './progress-report.ts';
 /** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
 const UNWIND_MS = 1_000;
 
+/** What a command does, with the arguments of its definition and its options by name. */
+type Work = (session: Session, ...given: never[]) => Promise<void>;
+
+/** Makes of the work of a command the action that commander calls when the command line names the command. */
+export type ActionOf = (work: Work) => (...given: unknown[]) => void;
+
 /** One run of a command: what it may read, and how it reports. */
 export class Session {
   /** How to continue, shown to the user after an interruption. */

@@ -6,9 +6,8 @@ import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import type { ActionOf } from './command-line.ts';
 import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
-import type { Session } from './session.ts';
+import type { ActionOf, Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
   tools ? ` For ${name} use ${tools.backUp}.` : '',
