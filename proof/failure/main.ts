@@ -20,7 +20,7 @@ const USAGE = `The failure suite: breaks real processes under load, and checks t
                           --lanes 2       plays this many scenarios at once, and then those that must be alone
                           --part beside   without the scenarios that must be alone: other work can go on meanwhile
                           --part alone    these only: they measure times of the order of a second
-                          --seed 7        decides what the clients send, and the order of the scenarios
+                          --seed 7        decides what the clients send
                           --report FILE   writes the counts as JSON, in the format of vitest's report
 `;
 

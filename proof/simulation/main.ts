@@ -16,6 +16,7 @@ const USAGE = `usage: npm run simulate -- [options]
 
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', default: false },
     seeds: { type: 'string', default: `${FULL_RUN}` },
     from: { type: 'string', default: '1' },
     only: { type: 'string' },
@@ -30,7 +31,8 @@ const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || value
 const knowsFlaw = values.flaw === undefined || chosen.some(({ flaws }) => flaws.includes(values.flaw!));
 if (chosen.length === 0 || !knowsFlaw) fail();
 
-for (const scenario of chosen) await playSome(scenario);
+if (values.help) print(USAGE);
+else for (const scenario of chosen) await playSome(scenario);
 
 async function playSome(scenario: Scenario): Promise<void> {
   if (values.trace) await printTraces(scenario);
