@@ -23,7 +23,8 @@ export type TokenRefusal =
 export interface TokenVerifier {
   /**
    * The caller whose key this bearer token is, or `undefined` unless the key is valid now. The time that it takes
-   * reveals nothing about a wrong token. A verifier holds only SHA-256 digests, never tokens.
+   * reveals nothing about a wrong token. A storage holds only SHA-256 digests, never tokens. A verifier may keep the tokens
+   * that it has accepted in memory.
    *
    * @throws {StorageUnavailable} when the key cannot be checked now
    * @throws {DamagedApiKey} when the record of the key is damaged; the key is not valid
