@@ -1,17 +1,31 @@
 import { access, glob, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { blocksOf, readDocuments } from './support/document.ts';
 import { ROOT } from './support/process.ts';
 
 const MAX_LINE_LENGTH = 120;
 
-const patterns = ['*.md', '{docs,deploy,bench,proof}/*.md', 'proof/*/results.md', '.github/*.md'];
-const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
-const documents = new Map(
-  await Promise.all(
-    paths.toSorted().map(async (path) => [path, await readFile(join(ROOT, path), 'utf8')] as const),
-  ),
-);
+/** The languages of blocks that a reader looks at. What has another language, or none, may be commands. */
+const SHOWN = ['console', 'json', 'mermaid', 'text'];
+
+/** The sections with commands, beside the test that runs them, for the documents that have any. */
+const EXECUTED = new Map([
+  // test/readme.test.ts
+  ['README.md', 'Petstore, Tests, A tour, Keys, Storage, Moving pets and backups'],
+  // npm run test:clients
+  ['docs/clients.md', 'Run one, curl, TypeScript, Python, Go, Java, A feed of new animals, Other generators'],
+  // test/operations and, for TLS, test/main/service/tls.test.ts
+  [
+    'docs/operations.md',
+    'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade, Lose a member, TLS, systemd',
+  ],
+  // An UPDATE as in test/adapters/sqlite/damage.test.ts
+  ['docs/storage.md', 'When a record is damaged'],
+]);
+
+const patterns = ['*.md', 'docs/**/*.md', '{deploy,bench,proof}/*.md', 'proof/*/results.md', '.github/*.md'];
+const documents = await readDocuments(patterns);
 
 describe.each([...documents])('%s', (path, text) => {
   it('links to files and headings that exist', async () => {
@@ -42,6 +56,22 @@ describe.each([...documents])('%s', (path, text) => {
     const tooLong = lines.filter((line) => line.length > MAX_LINE_LENGTH && !line.startsWith('|'));
     expect(tooLong).toStrictEqual([]);
   });
+
+  // The tests in test/deploy run its files, and not the commands that set up an image or a cluster.
+  if (path.startsWith('deploy/')) return;
+
+  it('has commands only where a test runs them', () => {
+    const commands = blocksOf(text).filter(({ language }) => !SHOWN.includes(language));
+    const sections = new Set(commands.map(({ section }) => section));
+    expect([...sections].join(', ')).toBe(EXECUTED.get(path) ?? '');
+  });
+});
+
+it('docs/README.md lists every document of docs', () => {
+  const list = documents.get('docs/README.md') ?? '';
+  const listed = Array.from(list.matchAll(/^- \[.*?\]\((.*?)\)/gm), ([, file = '']) => join('docs', file));
+  const pages = [...documents.keys()].filter((path) => /^docs\/(?!README)/.test(path));
+  expect(listed.toSorted()).toStrictEqual(pages);
 });
 
 it('the picture of the architecture has every folder of src', async () => {

@@ -1,4 +1,4 @@
-import { glob, readFile, symlink } from 'node:fs/promises';
+import { readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { STORAGES } from '../src/main/config/storages.ts';
@@ -168,18 +168,4 @@ it('README has .env.example beside it, with every variable', async () => {
   const lines = VARIABLES.map(({ name, initial = '', help }) => `# ${help}\n#${name}=${initial}\n`);
   const example = await readDocument('.env.example');
   expect(example.slice(example.indexOf('\n\n') + 2)).toBe(lines.join('\n'));
-});
-
-it('README has all commands of the documents, in the sections that the tests above run', async () => {
-  const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
-  // The tests in test/operations, and npm run test:clients, run the commands of these.
-  const elsewhere = ['docs/operations.md', 'docs/clients.md'];
-  const paths = (await others).filter((path) => !elsewhere.includes(path));
-  const documents = paths.map(readDocument);
-  const sections = [readme, ...(await Promise.all(documents))]
-    .flatMap(blocksOf)
-    .filter(({ language }) => language === 'sh')
-    .map(({ section }) => section);
-  const executed = ['Petstore', 'Tests', 'A tour', 'Keys', 'Storage', 'Moving pets and backups'];
-  expect([...new Set(sections)]).toStrictEqual(executed);
 });

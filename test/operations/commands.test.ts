@@ -11,7 +11,7 @@ import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { ROOT } from '../support/process.ts';
-import { bash, blockOf, BLOCKS, installation } from './page.ts';
+import { bash, blockOf, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
 
 const EXAMPLES = await readDocument('examples/pets.ndjson');
@@ -185,12 +185,3 @@ it.each([
     expect(JSON.parse(list.stdout).map(({ label }: { label: string }) => label)).toStrictEqual(labels);
   },
 );
-
-/** Sections whose blocks this file runs, and two others: lose-a-member.test.ts and main/service/tls.test.ts. */
-const EXECUTED =
-  'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade, Lose a member, TLS, systemd'.split(', ');
-
-it('docs/operations.md has no commands but those that a test runs', () => {
-  const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
-  expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(EXECUTED);
-});

@@ -9,14 +9,17 @@ import { DamagedApiKey, StorageUnavailable } from '../../src/application/ports/s
 import { anArchivedPet } from '../support/archived-pets.ts';
 import { sqliteWith } from '../support/archives.ts';
 import { Command, succeeds } from '../support/command.ts';
-import { readDocument, tableOf } from '../support/document.ts';
+import { readDocument, readDocuments, tableOf } from '../support/document.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
-const page = await readDocument('docs/operations.md');
+const documents = await readDocuments();
 const sources = await readSources();
+
+/** The rows below this heading, in every document of `docs`. */
+const rowsOf = (section: string) => [...documents.values()].flatMap((page) => tableOf(page, section));
 
 /** Calls whose message comes from a call that is found elsewhere. */
 const PASSED_ON = ['log.warn(message)', 'log.warn(warning)', 'log.warn(found.hidden)', 'log.fatal(message)'];
@@ -80,7 +83,7 @@ function fits(documented: string, message: string): boolean {
 }
 
 /** The lines of the table. */
-const rows: readonly Line[] = tableOf(page, 'What each log line means').flatMap(([level = '', cell = '']) =>
+const rows: readonly Line[] = rowsOf('What each log line means').flatMap(([level = '', cell = '']) =>
   Array.from(cell.matchAll(/`([^`]+)`/g), ([, message = '']) => ({ level, message })),
 );
 
@@ -121,12 +124,12 @@ it('what each 5xx means has every code and message', () => {
     .map((error) => errorAnswer(error))
     .filter(({ status }) => status >= 500);
   const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
-  const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
+  const documented = rowsOf('What each 5xx means').map(([code, message]) => `${code}: ${message}`);
   expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
 });
 
 const JSON_ANSWERS = new Map(
-  tableOf(page, 'Answers in JSON').map(([commands = '', properties = '']) => [
+  rowsOf('Answers in JSON').map(([commands = '', properties = '']) => [
     commands.replaceAll('`', ''),
     Array.from(properties.matchAll(/`(\w+)`/g), ([, name = '']) => name).toSorted(),
   ]),
@@ -184,7 +187,7 @@ it('capacity has the figures of bench/results.md', async () => {
     const peaks = ['list-20', 'get', 'create'].map((workload) => figures(workload)[0]);
     return [storage, ...peaks, rate, p99, memory];
   });
-  const documented = tableOf(page, 'Capacity').map(([storage = '', ...figures]) => [
+  const documented = rowsOf('Capacity').map(([storage = '', ...figures]) => [
     storage.toLowerCase(),
     ...figures,
   ]);

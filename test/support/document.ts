@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './process.ts';
 
@@ -9,12 +9,21 @@ export async function readDocument(path: string): Promise<string> {
   return readFile(join(ROOT, path), 'utf8');
 }
 
+/** The documents at these paths, in order of their paths. By default all of `docs`, in whatever folder. */
+export async function readDocuments(patterns = ['docs/**/*.md']): Promise<ReadonlyMap<string, string>> {
+  const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
+  const texts = paths.toSorted().map(async (path) => [path, await readDocument(path)] as const);
+  return new Map(await Promise.all(texts));
+}
+
 /** The code blocks of a document, each with the heading above it. */
 export function blocksOf(document: string): readonly Block[] {
-  return document.split(/^#+ /m).flatMap((part) => {
-    const section = part.slice(0, part.indexOf('\n'));
-    const found = part.matchAll(/^```(\w+)\n(.*?)^```$/gms);
-    return Array.from(found, ([, language = '', text = '']) => ({ section, language, text }));
+  let section = '';
+  // A comment of a shell looks like a heading, so a block is one match.
+  const found = document.matchAll(/^#+ (.*)$|^```(\w*)\n([^]*?)^```$/gm);
+  return Array.from(found).flatMap(([, heading, language = '', text = '']) => {
+    section = heading ?? section;
+    return heading === undefined ? [{ section, language, text }] : [];
   });
 }
 
