@@ -48,6 +48,15 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(missing)).flat()).toStrictEqual([]);
   });
 
+  it('shows code of TypeScript only as it stands in the file that it names', async () => {
+    const blocks = Array.from(text.matchAll(/(?:^From \[[^\n]*\]\(([^\n]*)\):\n\n)?^```ts\n(.*?)^```$/gms));
+    const wrong = blocks.map(async ([, file, code = '']) => {
+      const source = file === undefined ? '' : await readFile(join(ROOT, dirname(path), file), 'utf8');
+      return isExcerpt(code, source) ? [] : [code];
+    });
+    expect((await Promise.all(wrong)).flat()).toStrictEqual([]);
+  });
+
   // Figures make the lines of generated documents longer.
   if (path.endsWith('/results.md')) return;
 
@@ -99,6 +108,13 @@ it('what to read first has about as many lines as its heading says', async () =>
 /** Leaves out code blocks. */
 function withoutCode(text: string): string {
   return text.replaceAll(/^```.*?^```$/gms, '');
+}
+
+/** Whether the code is in the source, whatever its indentation. A line `// …` stands for what the code leaves out. */
+function isExcerpt(code: string, source: string): boolean {
+  const pieces = code.replaceAll(/^ +/gm, '').split(/^\/\/ …\n/m);
+  const form = pieces.map((piece) => RegExp.escape(piece)).join('(?:.*\n)*?');
+  return new RegExp(`^${form}`, 'm').test(source.replaceAll(/^ +/gm, ''));
 }
 
 /** The anchors that GitHub gives the headings of a document. */
