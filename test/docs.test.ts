@@ -6,8 +6,8 @@ import { ROOT } from './support/process.ts';
 
 const MAX_LINE_LENGTH = 120;
 
-/** The languages of blocks that a reader looks at. What has another language, or none, may be commands. */
-const SHOWN = ['console', 'json', 'mermaid', 'text'];
+/** The languages of blocks that a reader looks at. What has another language, or none, may be commands. Each `ts` is an excerpt. */
+const SHOWN = ['console', 'json', 'mermaid', 'text', 'ts'];
 
 /** The sections with commands, beside the test that runs them, for the documents that have any. */
 const EXECUTED = new Map([
