@@ -6,7 +6,10 @@ import { ROOT } from './support/process.ts';
 
 const MAX_LINE_LENGTH = 120;
 
-/** The languages of blocks that a reader looks at. What has another language, or none, may be commands. Each `ts` is an excerpt. */
+/**
+ * The languages of blocks that a reader looks at. What has another language, or none, may be commands. Each block of `ts`
+ * is an excerpt.
+ */
 const SHOWN = ['console', 'json', 'mermaid', 'text', 'ts'];
 
 /** The sections with commands, beside the test that runs them, for the documents that have any. */
