@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { createSchema } from '../../src/adapters/sqlite/schema.ts';
+import { migrateSchema } from '../../src/adapters/sqlite/schema.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -28,7 +28,7 @@ export class FaultyDatabase {
     this.#simulation = simulation;
     this.#losesCommits = flaw === 'loses-commits';
     this.real = new DatabaseSync(':memory:', { readBigInts: true });
-    createSchema(this.real);
+    migrateSchema(this.real);
   }
 
   /** The part of the connection that the code under test uses. */

@@ -11,7 +11,7 @@ import {
   openSqliteStorage,
   type SqliteStorage,
 } from '../../src/adapters/sqlite/open.ts';
-import { createSchema } from '../../src/adapters/sqlite/schema.ts';
+import { migrateSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
 import type { CheckableStorage } from '../../src/application/ports/storage-kind.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
@@ -89,7 +89,7 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
   const db = connect(file, 'write');
   onTestFinished(() => db.close());
   makeDurable(db);
-  createSchema(db);
+  migrateSchema(db);
   return { file, db };
 }
 

@@ -11,7 +11,7 @@ import { isSound, schemaProblems } from './damage.ts';
 import { isDamage, retryWhileBusy } from './errors.ts';
 import { fileFormatOf } from './file-format.ts';
 import { openOrRelease } from './open.ts';
-import { refuseOtherVersion } from './schema.ts';
+import { hasSteps, refuseOtherVersion } from './schema.ts';
 import { takeServiceLock } from './service-lock.ts';
 import { ARCHIVE_STATEMENTS, PET_STATEMENTS } from './statements.ts';
 
@@ -34,7 +34,8 @@ type Share = Omit<Progress, 'doing'>;
  * @param onProgress may throw to stop the backup
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
-  using source = await openSnapshot(path);
+  // Of any build: what it needs is in every version.
+  using source = await openSnapshot(path, (version) => version !== 0);
   await writeNewFile(target, async (partial) => {
     await copySound(source, partial, (share) => onProgress({ doing: 'backing up', ...share }));
     completeCopy(partial);
@@ -77,12 +78,12 @@ function refuseExisting(file: string): void {
  *
  * @throws {StorageSetupError}
  */
-async function openSnapshot(path: string): Promise<DatabaseSync> {
+async function openSnapshot(path: string, accepts: (version: number) => boolean): Promise<DatabaseSync> {
   return openOrRelease(path, undefined, async (file, opened) => {
     const db = opened.use(connect(file, 'read'));
     await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
-    await retryWhileBusy(() => refuseOtherVersion(db));
+    await retryWhileBusy(() => refuseOtherVersion(db, accepts));
     return db;
   });
 }
@@ -136,7 +137,7 @@ async function openBackup(path: string): Promise<DatabaseSync> {
         `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,
       );
     }
-    const source = opened.use(await openSnapshot(file));
+    const source = opened.use(await openSnapshot(file, hasSteps));
     const [problem] = schemaProblems(source);
     if (problem === undefined) return source;
     throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); nothing was written`);

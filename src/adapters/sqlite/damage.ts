@@ -7,7 +7,7 @@ import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
 import { type PetRow, toArchivedPet } from './pet-row.ts';
-import { createSchema } from './schema.ts';
+import { migrateSchema, readVersion } from './schema.ts';
 import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
@@ -34,7 +34,8 @@ function damageOf(db: DatabaseSync): readonly string[] {
 }
 
 /**
- * Refuses a small file with damage that requests might not notice: a missing pet, a lost index entry, another schema.
+ * Refuses a file with another schema than its version has, and a small file with damage that requests might not notice: a
+ * missing pet, a lost index entry.
  * Damaged rows are no reason, because reading them reports the damage.
  *
  * @throws {StorageSetupError}
@@ -42,8 +43,7 @@ function damageOf(db: DatabaseSync): readonly string[] {
  */
 export function refuseDamaged(db: DatabaseSync): void {
   const file = fileOf(db);
-  if (statSync(file).size > MAX_CHECKED_BYTES) return;
-  const [problem] = damageOf(db);
+  const [problem] = statSync(file).size > MAX_CHECKED_BYTES ? schemaProblems(db) : damageOf(db);
   if (problem === undefined) return;
   throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`);
 }
@@ -72,13 +72,13 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
 }
 
 /**
- * How the schema differs from that of this build. SQLite accepts any that it can parse, such as one with another CHECK.
+ * How the schema differs from that of its version. SQLite accepts any that it can parse, such as one with another CHECK.
  *
  * @throws the error of SQLite
  */
 export function schemaProblems(db: DatabaseSync): readonly string[] {
   using model = new DatabaseSync(':memory:', { readBigInts: true });
-  createSchema(model);
+  migrateSchema(model, readVersion(db));
   const stored = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
   const expected = model.prepare('SELECT type, name, sql FROM sqlite_schema').all();
   return expected.flatMap(({ type, name = null, sql }) => {

@@ -24,10 +24,14 @@ import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { createSchema, refuseOtherVersion } from './schema.ts';
+import { hasSteps, isOurs, migrateSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes works with. */
-export type SqliteStorage = ServiceStorage & WritableStorage;
+export type SqliteStorage = ServiceStorage &
+  WritableStorage & {
+    /** The schema version before the file was opened; `undefined` for a new file. */
+    readonly from: number | undefined;
+  };
 
 export type OpenOptions = {
   /** Absent when nothing is measured. */
@@ -37,6 +41,8 @@ export type OpenOptions = {
    * checkpoint beside its commits could lose what it has acknowledged.
    */
   readonly mayShare?: boolean;
+  /** Whether to bring an older file up to date, instead of refusing it. */
+  readonly migrates?: boolean;
 };
 
 /**
@@ -50,23 +56,25 @@ export type OpenOptions = {
 export async function openSqliteStorage(
   path: string,
   host: StorageHost,
-  { meter, mayShare = false }: OpenOptions = {},
+  { meter, mayShare = false, migrates = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
   return openOrRelease(path, host, async (file, opened) => {
     await createFile(file);
     const { ino } = statSync(file, { bigint: true });
-    const first = await connectFirst(file, opened);
+    const first = await connectFirst(file, opened, migrates);
     const lock = opened.use(await takeServiceLock(fileOf(first), mayShare));
     if (lock !== undefined) await recoverLog(first, host);
     // After the lock, to be closed before it: the next service should find a closed file.
     const db = opened.use(connect(file, 'write'));
-    await retryWhileBusy(() => {
+    const from = await retryWhileBusy(() => {
       refuseTruncated(db);
       makeDurable(db);
+      const version = readVersion(db);
+      if (version !== 0 && !mayShare) refuseDamaged(db);
+      if (lock !== undefined) return migrateSchema(db);
       // Beside a service it only reads. The guard needs the WAL, which the first read in WAL mode creates.
-      if (lock === undefined) refuseOtherVersion(db);
-      else createSchema(db);
-      if (!mayShare) refuseDamaged(db);
+      refuseOtherVersion(db);
+      return version;
     });
     lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
     const guard = guardFiles(db, host, ino, lock && serviceLockPath(fileOf(db)));
@@ -77,6 +85,7 @@ export async function openSqliteStorage(
     const cache = new ReadCache(db);
     warnIfUnfit(fileOf(db), host);
     return {
+      from: from === 0 ? undefined : from,
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),
       keys: new SqliteApiKeyRepository(db, commits.write),
@@ -144,7 +153,11 @@ export async function openOrRelease<T>(
  *
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
-async function connectFirst(file: string, opened: AsyncDisposableStack): Promise<DatabaseSync> {
+async function connectFirst(
+  file: string,
+  opened: AsyncDisposableStack,
+  migrates: boolean,
+): Promise<DatabaseSync> {
   const path = resolveLinks(file);
   // The end of a connection that writes would checkpoint a log. Without a log, it may have to apply a rollback journal.
   // A power failure during the first start can leave both: `recoverLog` applies the journal, which `read` cannot.
@@ -154,6 +167,7 @@ async function connectFirst(file: string, opened: AsyncDisposableStack): Promise
   // Before the first read: SQLite gives the files beside the database the same permissions. If they were created
   // read-only, they would still stop the service after the database itself has become writable.
   accessSync(file, constants.W_OK);
-  await retryWhileBusy(() => refuseOtherVersion(db, true));
+  const accepts = (version: number) => version === 0 || (migrates ? hasSteps(version) : isOurs(version));
+  await retryWhileBusy(() => refuseOtherVersion(db, accepts));
   return db;
 }

@@ -1,24 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError, versionAdvice } from '../../application/ports/storage-errors.ts';
-import { KEY_LABEL_MAX_LENGTH, SCOPES } from '../../domain/api-key.ts';
-import { RATE_LIMIT_MAX } from '../../domain/rate-limit.ts';
-import { MAX_PET_ID, PET_STATUSES } from '../../domain/pet.ts';
+import {
+  FIRST_SCHEMA_VERSION,
+  StorageSetupError,
+  versionAdvice,
+} from '../../application/ports/storage-errors.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
 
-/** The version that this build reads and writes. A change that an older build cannot work with increments it. */
-export const SCHEMA_VERSION = 4;
+// The schema of the first release, word for word: it never changes. What comes later is a step.
 
 // AUTOINCREMENT never reuses an id, not even that of a deleted row. The greatest id of a pet is 2^53 - 1.
 // The id is the rowid, and every SQLite index ends with the rowid, so both indexes are in the order of the id.
 // The row itself holds the idempotency key of its insert: one write stores both, and both go together.
 const PETS = `CREATE TABLE pets (
-     id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND ${MAX_PET_ID}),
+     id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
      name TEXT NOT NULL,
      category_id INTEGER NOT NULL,
-     status TEXT NOT NULL CHECK (status IN (${texts(PET_STATUSES)})),
+     status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
      idempotency_key BLOB CHECK (length(idempotency_key) = 32),
      fingerprint BLOB CHECK (length(fingerprint) = 32), checksum INTEGER, idempotency_checksum INTEGER,
      CHECK ((idempotency_key IS NULL) = (fingerprint IS NULL))
@@ -26,34 +26,30 @@ const PETS = `CREATE TABLE pets (
    CREATE INDEX pets_by_status ON pets (status);
    CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 
-const ORIGIN_ID = 'origin_id TEXT CHECK (length(origin_id) = 16)';
-
 // Times are in milliseconds and in the range of a Date. The length of a TEXT is in code points.
 const API_KEYS = `CREATE TABLE api_keys (
      id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 16),
      digest BLOB NOT NULL CHECK (length(digest) = 32),
-     label TEXT NOT NULL CHECK (length(label) BETWEEN 1 AND ${KEY_LABEL_MAX_LENGTH}),
+     label TEXT NOT NULL CHECK (length(label) BETWEEN 1 AND 64),
      scopes TEXT NOT NULL
-       CHECK (scopes IN (${texts(inEveryOrder(SCOPES))})),
+       CHECK (scopes IN ('pets:read', 'pets:write', 'pets:read pets:write', 'pets:write pets:read')),
      created_at INTEGER NOT NULL CHECK (abs(created_at) <= 8640000000000000),
      expires_at INTEGER CHECK (abs(expires_at) <= 8640000000000000),
-     requests INTEGER CHECK (requests BETWEEN 1 AND ${RATE_LIMIT_MAX.requests}),
-     seconds INTEGER CHECK (seconds BETWEEN 1 AND ${RATE_LIMIT_MAX.seconds}),
+     requests INTEGER CHECK (requests BETWEEN 1 AND 1000000000),
+     seconds INTEGER CHECK (seconds BETWEEN 1 AND 86400),
      revoked_at INTEGER CHECK (abs(revoked_at) <= 8640000000000000),
-     last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000), checksum INTEGER, ${ORIGIN_ID},
+     last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000), checksum INTEGER, origin_id TEXT CHECK (length(origin_id) = 16),
      CHECK ((requests IS NULL) = (seconds IS NULL))
    ) STRICT, WITHOUT ROWID;`;
 
-/** As a list of SQL. */
-function texts(values: readonly string[]): string {
-  return values.map((value) => `'${value}'`).join(', ');
-}
+/**
+ * The SQL from each schema version to the next one, the first step from {@link FIRST_SCHEMA_VERSION}. A released step
+ * never changes. A new file takes them all, so that its schema is that of a migrated one.
+ */
+const STEPS: readonly string[] = [];
 
-/** Some of the scopes or all of them, in every order. */
-function inEveryOrder(scopes: readonly string[]): readonly string[] {
-  const after = (first: string) => inEveryOrder(scopes.filter((scope) => scope !== first));
-  return [...scopes, ...scopes.flatMap((first) => after(first).map((others) => `${first} ${others}`))];
-}
+/** The version that this build reads and writes. */
+export const SCHEMA_VERSION = FIRST_SCHEMA_VERSION + STEPS.length;
 
 /**
  * @returns 0 for an empty file
@@ -77,13 +73,24 @@ export function readVersion(db: DatabaseSync): number {
   return Number(version);
 }
 
-/** @throws {StorageSetupError} when the file is empty, belongs to another application or has another schema version */
-export function refuseOtherVersion(db: DatabaseSync, mayBeEmpty = false): void {
+export const isOurs = (version: number) => version === SCHEMA_VERSION;
+
+/** Whether there are steps from this version to that of this build. */
+export const hasSteps = (version: number) => version >= FIRST_SCHEMA_VERSION && version <= SCHEMA_VERSION;
+
+/**
+ * @param accepts tells the versions that the caller can work with. An empty file has 0
+ * @throws {StorageSetupError} when the file belongs to another application, or its version is not accepted
+ */
+export function refuseOtherVersion(db: DatabaseSync, accepts: (version: number) => boolean = isOurs): void {
   const version = readVersion(db);
-  if (version === SCHEMA_VERSION || (mayBeEmpty && version === 0)) return;
+  if (accepts(version)) return;
   const path = fileOf(db);
   const file = `the SQLite file ${path}`;
-  if (version !== 0) throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION));
+  if (version !== 0) {
+    const migration = `start the service on it, or run: petstore migrate sqlite:${path}`;
+    throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION, migration));
+  }
   // A file of one byte is empty for SQLite.
   if (sizeBytesOf(path) <= 1) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
   throw new StorageSetupError(
@@ -92,16 +99,21 @@ export function refuseOtherVersion(db: DatabaseSync, mayBeEmpty = false): void {
 }
 
 /**
- * Creates the schema in an empty file, in one transaction.
+ * Creates the schema in an empty file, or takes the steps that an older file lacks, in one transaction.
  *
- * @throws {StorageSetupError} when the file belongs to another application or has another schema version
+ * @returns the version before: 0 for an empty file
+ * @throws {StorageSetupError} when the file belongs to another application, or no steps lead from its version
  * @throws the error of SQLite
  */
-export function createSchema(db: DatabaseSync): void {
-  transaction(db, () => {
-    if (readVersion(db) === 0) db.exec(PETS + API_KEYS);
-    else refuseOtherVersion(db);
+export function migrateSchema(db: DatabaseSync, to = SCHEMA_VERSION): number {
+  return transaction(db, () => {
+    const from = readVersion(db);
+    if (from === 0) db.exec(PETS + API_KEYS);
+    else refuseOtherVersion(db, hasSteps);
+    const done = Math.max(from - FIRST_SCHEMA_VERSION, 0);
+    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) db.exec(step);
     // Also when the schema is there: unlike BEGIN, this write fails on a read-only file.
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${to}`);
+    return from;
   });
 }

@@ -50,11 +50,19 @@ export class DamagedApiKey extends Error {
   }
 }
 
-/** What an operator must do with a storage that has another schema version than this build needs. */
-export function versionAdvice(storage: string, version: number, needed: number): string {
-  const advice =
-    version < needed
-      ? 'a build that was never released made it: export it with that build, then import'
-      : 'run a newer build of petstore';
+/** The schema version of the first release, in every storage. Steps lead from it to each later one. */
+export const FIRST_SCHEMA_VERSION = 4;
+
+/**
+ * What an operator must do with a storage that has another schema version than this build needs.
+ *
+ * @param migration what brings a storage of an earlier release up to date, as a phrase such as "run: …"
+ */
+export function versionAdvice(storage: string, version: number, needed: number, migration: string): string {
+  let advice = migration;
+  if (version > needed) advice = 'run a newer build of petstore';
+  if (version < FIRST_SCHEMA_VERSION) {
+    advice = 'no release has that version: export it with the build that made it, then import';
+  }
   return `${storage} has schema version ${version}, this build needs ${needed}; ${advice}`;
 }

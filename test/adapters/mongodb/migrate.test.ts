@@ -91,7 +91,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    [3, 'a build that was never released made it: export it with that build, then import'],
+    [3, 'no release has that version: export it with the build that made it, then import'],
     [5, 'run a newer build of petstore'],
   ])('leaves a schema of version %i alone', async (version, advice) => {
     const database = await freshDatabase(mongo!);

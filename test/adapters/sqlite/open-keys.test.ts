@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
-import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
+import { migrateSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
   checkpointed,
@@ -95,7 +95,7 @@ async function started() {
 it('keys beside a service that is starting wait until it has recovered the file', async () => {
   const { file, db, lock } = await started();
   const opening = closedAfterTest(openKeys(file));
-  createSchema(db);
+  migrateSchema(db);
   await expectPending(opening);
 
   lock.exec('ROLLBACK; BEGIN IMMEDIATE');

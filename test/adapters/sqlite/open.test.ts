@@ -149,7 +149,7 @@ it.each([0, 1])(
 );
 
 it.each([
-  [3, 'a build that was never released made it: export it with that build, then import'],
+  [3, 'no release has that version: export it with the build that made it, then import'],
   [NEWER, 'run a newer build of petstore'],
 ])('a file of schema version %i is refused and left unchanged', async (version, advice) => {
   const file = await fileOfVersion(version);

@@ -1,7 +1,7 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createSchema, readVersion } from '../../../src/adapters/sqlite/schema.ts';
+import { migrateSchema, readVersion } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { rex } from '../../support/pets.ts';
@@ -38,7 +38,7 @@ it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `
   },
 );
 
-it('createSchema makes what the first build with this version has created', async () => {
+it('migrateSchema makes what the first build with this version has created', async () => {
   const first = await newFile();
   await copyFile(join(import.meta.dirname, 'schema-versions/4.db'), first);
   const { db } = await newDatabase();
@@ -49,7 +49,7 @@ it('createSchema makes what the first build with this version has created', asyn
   expect(created).toStrictEqual(expected);
 });
 
-it('createSchema makes everything or nothing', async () => {
+it('migrateSchema makes everything or nothing', async () => {
   const file = await newFile();
   await writeFile(file, '');
   const db = otherConnection(file);
@@ -58,7 +58,7 @@ it('createSchema makes everything or nothing', async () => {
     'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
   );
 
-  expect(() => createSchema(db)).toThrow('pets_by_status already exists');
+  expect(() => migrateSchema(db)).toThrow('pets_by_status already exists');
   expect(db.isTransaction).toBe(false);
   expect(readVersion(db)).toBe(0);
   expect(() => count(db)).toThrow('no such table');

@@ -17,5 +17,5 @@ export async function readVersion(db: Db): Promise<number | undefined> {
 export function versionProblem(version: number | undefined, database: string, migration: string) {
   if (version === SCHEMA_VERSION) return undefined;
   if (version === undefined) return `the database "${database}" has no petstore schema; run: ${migration}`;
-  return versionAdvice(`the database "${database}"`, version, SCHEMA_VERSION);
+  return versionAdvice(`the database "${database}"`, version, SCHEMA_VERSION, `run: ${migration}`);
 }

@@ -1,0 +1,40 @@
+import { cp, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Program, ROOT, run, SERVICE, SERVICE_ENV } from '../support/process.ts';
+import { testDirectory } from '../support/test-directory.ts';
+
+/**
+ * The next version of the product: pets may have a `nickname`, and each storage has one step, with a column or a wider
+ * validator, and an index. The patch follows the recipe "Add a field to a pet" of docs/architecture.md.
+ */
+const PATCH = join(ROOT, 'test/upgrade/next-build.patch');
+
+const STALE = `The patch of the next build does not fit the sources any more. Make it again, in a clean clone:
+  git apply --reject test/upgrade/next-build.patch
+  (do by hand what the files src/**/*.rej say, and remove them)
+  npx biome format --write src && npx tsc -p tsconfig.json
+  git diff -U1 src > next-build.patch && git checkout src && mv next-build.patch test/upgrade/`;
+
+/** What a build consists of. Its packages are those of this build. */
+const PARTS = ['src', 'bin', 'package.json', 'tsconfig.json'];
+
+/** Makes the next build in a new directory, which the end of the test removes. */
+export async function nextBuild(): Promise<string> {
+  const root = await testDirectory();
+  for (const part of PARTS) await cp(join(ROOT, part), join(root, part), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  // Not as a part of a repository that the directory may be in.
+  const program = run('git', ['apply', PATCH], { GIT_CEILING_DIRECTORIES: dirname(root) }, root);
+  const { code } = await program.ended;
+  if (code !== 0) throw new Error(`${program.stderr}${STALE}`);
+  return root;
+}
+
+/** Runs the service or a command of the build in this directory, like `runService`. */
+export function runBuild(
+  root: string,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Program {
+  return run(process.execPath, [join(root, SERVICE[0]), ...args], { ...SERVICE_ENV, ...env }, root);
+}
