@@ -3,7 +3,7 @@ import { glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { SCHEMA_VERSION as MONGODB_VERSION } from '../src/adapters/mongodb/schema/schema-version.ts';
+import { SCHEMA } from '../src/adapters/mongodb/schema/collection-plans.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../src/adapters/sqlite/schema.ts';
 import { STORAGES } from '../src/main/config/storages.ts';
 import { readDocument } from './support/document.ts';
@@ -61,7 +61,7 @@ it('the changelog has the version of the package, or announces it', () => {
 
 it('the changelog names the schema versions of this build', () => {
   const [, versions] = /^Schema versions: (.*?)\./m.exec(releases.map(({ text }) => text).join('\n')) ?? [];
-  expect(versions).toBe(`SQLite ${SQLITE_VERSION}, MongoDB ${MONGODB_VERSION}`);
+  expect(versions).toBe(`SQLite ${SQLITE_VERSION}, MongoDB ${SCHEMA.version}`);
 });
 
 it('the workflows pin every action by the hash of a commit, with its version beside it', () => {

@@ -20,7 +20,7 @@ import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
-import { readVersion, versionProblem } from '../../src/adapters/mongodb/schema/schema-version.ts';
+import { readSchema, versionProblem } from '../../src/adapters/mongodb/schema/schema-version.ts';
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { DamagedApiKey } from '../../src/application/ports/storage-errors.ts';
@@ -217,8 +217,8 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     const { url, db } = await freshDatabase(mongo!);
     const { client } = await openClient(url);
     for await (const type of eachValue(db, 'schema', 'petstore', 'version')) {
-      const version = await readVersion(client.db());
-      expect(versionProblem(version, 'petstore', 'petstore migrate'), type).toContain('petstore');
+      const stored = await readSchema(client.db());
+      expect(versionProblem(stored, 'petstore', 'petstore migrate'), type).toContain('petstore');
     }
   });
 });

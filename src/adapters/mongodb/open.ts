@@ -19,8 +19,9 @@ import { lastId } from './pet-ids.ts';
 import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
+import { SCHEMA } from './schema/collection-plans.ts';
 import { described, examineSchema } from './schema/schema-problems.ts';
-import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
+import { DEFAULT_PROGRAM, readSchema, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
 type MongoStorage = Required<ServiceStorage> & WritableStorage & CheckableStorage;
@@ -34,7 +35,8 @@ const CLOSE_MS = 1_500;
 /**
  * Opens the storage of a service.
  *
- * @param options.autoMigrate whether to migrate a schema that is missing or damaged
+ * @param options.autoMigrate whether to migrate a schema that is missing or damaged, or that lacks a step that older
+ *   builds can live with
  * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
@@ -46,7 +48,7 @@ export async function openMongoStorage(
   return openIf(url, { program, ...reports }, {}, async (db) => {
     throwIfProblem(await missingRights(db));
     let found = await examine(db, program);
-    if (autoMigrate && found.problem !== undefined) {
+    if (autoMigrate && found.mayMigrate && found.problem !== undefined) {
       await migrate(url, program);
       found = await examine(db, program);
     }
@@ -67,7 +69,7 @@ export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): 
     // Only the version: a database that has lost an index can still be exported.
     // DATABASE_URL may name another database than this one.
     const migration = `${program} migrate URL, with the URL of that database`;
-    throwIfProblem(versionProblem(await readVersion(db), db.databaseName, migration));
+    throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migration));
   });
 }
 
@@ -118,11 +120,15 @@ async function openIf(
   };
 }
 
-/** `problem`: what the operator must do before a service can use the schema, in one line. */
+/**
+ * `problem`: what the operator must do before a service can use the schema, in one line.
+ * `mayMigrate`: whether the services of older builds go on when it is migrated.
+ */
 async function examine(db: Db, program: string, isRunning = false) {
-  const [version, { problems, hidden }] = await Promise.all([readVersion(db), examineSchema(db)]);
+  const { problems, stored, hidden } = await examineSchema(db);
   const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));
   const problem =
-    versionProblem(version, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
-  return { problem, hidden };
+    versionProblem(stored, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
+  const { version = SCHEMA.version } = stored;
+  return { problem, hidden, mayMigrate: version >= SCHEMA.version };
 }

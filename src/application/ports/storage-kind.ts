@@ -56,6 +56,8 @@ export type Migration = {
   /** The schema version before; `undefined` when there was no schema. */
   readonly from: number | undefined;
   readonly to: number;
+  /** What else was done, or why nothing was. Completes a sentence. */
+  readonly note?: string;
 };
 
 /** A technology that stores pets and API keys. Everything that the program says and decides about it is here. */

@@ -62,10 +62,10 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
 async function migrate(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
   if (storage.kind.migrate === undefined) throw notFor('migrate', session);
-  const { database, from, to } = await storage.kind.migrate(storage.url);
+  const { database, from, to, note } = await storage.kind.migrate(storage.url);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
-  const text = `the database "${database}" has schema version ${to} (${before})\n`;
-  await session.answer(text, { database, from: from ?? null, to });
+  const text = `the database "${database}" has schema version ${to} (${before})${note ? `, ${note}` : ''}\n`;
+  await session.answer(text, { database, from: from ?? null, to, note });
 }
 
 async function backUp(session: Session, file: string, options: Urls): Promise<void> {

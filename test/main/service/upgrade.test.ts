@@ -2,7 +2,7 @@ import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BSON, type CreateCollectionOptions, type Db, type Document } from 'mongodb';
 import { expect, it } from 'vitest';
-import { SCHEMA_VERSION as MONGODB_VERSION } from '../../../src/adapters/mongodb/schema/schema-version.ts';
+import { SCHEMA } from '../../../src/adapters/mongodb/schema/collection-plans.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { succeeds } from '../../support/command.ts';
 import { ask } from '../../support/client.ts';
@@ -102,7 +102,7 @@ async function store(db: Db, { name, options, indexes, documents }: StoredCollec
   if (documents.length > 0) await collection.insertMany([...documents]);
 }
 
-it.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
+it.skipIf(mongo === undefined).each(versions(4, SCHEMA.version))(
   `petstore migrate migrates a MongoDB database of schema version %i, and a service has everything that was stored${leftOut}`,
   async (version) => {
     const { db, url } = await freshDatabase(mongo!, { migrated: false });
@@ -111,7 +111,7 @@ it.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
     const { stdout } = await succeeds(['migrate', url, '--json']);
 
     const database = db.databaseName;
-    expect(JSON.parse(stdout)).toStrictEqual({ database, from: version, to: MONGODB_VERSION });
+    expect(JSON.parse(stdout)).toStrictEqual({ database, from: version, to: SCHEMA.version });
     await expectEverythingKept(url);
     // Services on one database count the requests of a key together.
     expect(await db.collection('rate_limits').countDocuments()).toBe(1);

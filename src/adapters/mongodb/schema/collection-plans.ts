@@ -84,8 +84,23 @@ const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
 } satisfies Record<keyof RateLimitDocument, Document>);
 
 /**
- * What must hold: the collections that need a validator or indexes. `migrate`, a start and `check` read this table.
- * Validators accept further fields.
+ * What the table below is. `migrate` stores both numbers, and no number ever gets smaller.
+ *
+ * A change that older builds can live with is a step: an index more, an optional field, a validator that accepts more.
+ * Any other change also raises the version, in the second of two releases: docs/operations.md, "Upgrade".
+ */
+export const SCHEMA = {
+  /** Which builds may write: those that accept it. */
+  version: 4,
+  /** A build that can already work with the next version accepts it too, and does not raise it. */
+  accepts: [4] as readonly number[],
+  /** How many changes the table has had since the first release. Each adds one, also one that raises the version. */
+  step: 0,
+};
+
+/**
+ * What must hold: the collections that need a validator or indexes, as they are after the last step. `migrate`, a start
+ * and `check` read this table. Validators accept further fields.
  */
 export const COLLECTIONS: readonly CollectionPlan[] = [
   {

@@ -30,7 +30,16 @@ export type RateLimitDocument = {
   readonly expire: Date;
 };
 
-type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
+/** What `migrate` has done, see {@link SCHEMA}. */
+export type SchemaDocument = {
+  readonly _id: 'petstore';
+  /** Absent until the first migration has ended. */
+  readonly version?: number;
+  readonly step?: number;
+  readonly begun?: number;
+  /** The migration that may change something now, and until when, by the clock of the server. */
+  readonly lease?: { readonly by: string; readonly until: Date };
+};
 
 export const RATE_LIMITS = 'rate_limits';
 
@@ -46,8 +55,8 @@ export function petsOf(db: Db): Collection<PetDocument> {
   return db.collection<PetDocument>('pets', EXACT);
 }
 
-export function versionsOf(db: Db): Collection<VersionDocument> {
-  return db.collection<VersionDocument>('schema');
+export function versionsOf(db: Db): Collection<SchemaDocument> {
+  return db.collection<SchemaDocument>('schema');
 }
 
 /** The same concern for a command that is not one of a collection, to which the driver adds nothing. */

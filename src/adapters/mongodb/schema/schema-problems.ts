@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BSON, type CollectionInfo, type CreateCollectionOptions, type Db } from 'mongodb';
 import { unless } from '../connection/server-error-codes.ts';
-import { type CollectionPlan, COLLECTIONS } from './collection-plans.ts';
+import { type CollectionPlan, COLLECTIONS, SCHEMA } from './collection-plans.ts';
 import { durable } from './collections.ts';
 import { createIndex, type IndexInfo, indexesOf, isReady, isSameIndex } from './indexes.ts';
+import { isLater, readSchema, type StoredSchema } from './schema-version.ts';
 
 /** What `migrate` does; or the command for mongosh, where `migrate` would have to change what is there. */
 type Repair = ((db: Db) => Promise<unknown>) | string;
@@ -26,6 +27,9 @@ export type SchemaProblem = {
 /** A problem, if it is so. By default it does the worst harm. */
 type Row = readonly [isSo: boolean, problem: string, repair: Repair, harm?: Harm];
 
+/** Half as long as a migration keeps its place. */
+const COLL_MOD_MS = 5_000;
+
 export const PARTLY_HIDDEN =
   'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
   'go unnoticed; grant it the actions listCollections and listIndexes';
@@ -40,19 +44,25 @@ export async function examineSchema(db: Db) {
   const filter = { name: { $in: COLLECTIONS.map(({ name }) => name) } };
   const infos = await unless('Unauthorized', db.listCollections(filter, { nameOnly: false }).toArray());
   let seesAll = infos !== undefined;
-  const examined = COLLECTIONS.map(async (plan) => {
-    const { name: collection } = plan;
-    const info = infos?.find(({ name }) => name === collection);
+  const seen = COLLECTIONS.map(async (plan) => {
+    const info = infos?.find(({ name }) => name === plan.name);
     const isCollection = info === undefined || info.type === 'collection';
     // A view has no indexes.
-    const indexes = isCollection ? await unless('Unauthorized', indexesOf(db, collection)) : undefined;
+    const indexes = isCollection ? await unless('Unauthorized', indexesOf(db, plan.name)) : undefined;
     if (isCollection && indexes === undefined) seesAll = false;
-    const rows = [...(infos ? collectionRows(plan, info) : []), ...(indexes ? indexRows(plan, indexes) : [])];
-    const problems = rows.filter(([isSo]) => isSo);
-    return problems.map(([, problem, repair, harm = 'losses']) => ({ collection, problem, repair, harm }));
+    return { plan, info, indexes };
   });
-  const problems: readonly SchemaProblem[] = (await Promise.all(examined)).flat();
-  return { problems, hidden: seesAll ? undefined : PARTLY_HIDDEN };
+  const found = await Promise.all(seen);
+  // Afterwards: a migration stores that it has begun before it changes something.
+  const stored = await readSchema(db);
+  const problems = found.flatMap(({ plan, info, indexes }): readonly SchemaProblem[] => {
+    const ofCollection = infos ? collectionRows(plan, stored, info) : [];
+    const rows = [...ofCollection, ...(indexes ? indexRows(plan, stored, indexes) : [])];
+    const { name: collection } = plan;
+    const wrong = rows.filter(([isSo]) => isSo);
+    return wrong.map(([, problem, repair, harm = 'losses']) => ({ collection, problem, repair, harm }));
+  });
+  return { problems, stored, hidden: seesAll ? undefined : PARTLY_HIDDEN };
 }
 
 /** @returns what the operator must do, in one line; `undefined` if there is no problem */
@@ -64,7 +74,11 @@ export function described(problems: readonly SchemaProblem[], { databaseName }: 
   return `in the database "${databaseName}" ${all.join(', ')}; ${first}run: ${program} migrate`;
 }
 
-function collectionRows({ name, validator: planned }: CollectionPlan, info?: CollectionInfo): readonly Row[] {
+function collectionRows(
+  { name, validator: planned }: CollectionPlan,
+  stored: StoredSchema,
+  info?: CollectionInfo,
+): readonly Row[] {
   const create = (db: Db) => unless('NamespaceExists', db.createCollection(name, { validator: planned }));
   if (info === undefined) return [[true, 'is missing', create]];
   const options: CreateCollectionOptions = info.options ?? {};
@@ -75,7 +89,16 @@ function collectionRows({ name, validator: planned }: CollectionPlan, info?: Col
     `db.getCollection("${name}_copy").renameCollection("${name}")`;
   const modify = (how: string) => `db.runCommand({ collMod: "${name}", ${how} })`;
   const unset = modify('validator: {}, validationLevel: "strict", validationAction: "error"');
-  const set = (db: Db) => db.command({ collMod: name, validator: planned, writeConcern: durable(db) });
+  const set = (db: Db) =>
+    db.command({
+      collMod: name,
+      validator: planned,
+      validationLevel: 'strict',
+      validationAction: 'error',
+      // While it waits for its lock, the requests of the services wait behind it.
+      maxTimeMS: COLL_MOD_MS,
+      writeConcern: durable(db),
+    });
   const expires = expireAfterSeconds !== undefined;
   const reorders = collation !== undefined && collation.locale !== 'simple';
   const isEnforced = validationLevel === 'strict' && validationAction === 'error';
@@ -84,17 +107,24 @@ function collectionRows({ name, validator: planned }: CollectionPlan, info?: Col
   const isOurs = isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned));
   // A validator that is not enforced, or enforced in part, refuses nothing that petstore stores.
   const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
+  // That of the step before, or one that the operator has put in its place. Afterwards, nobody else may change ours.
+  const isBefore = stored.version !== undefined && stored.step < SCHEMA.step;
+  const judged = !isLater(stored);
   return [
     [info.type !== 'collection', `is a ${info.type}`, copy],
     [capped === true, 'is capped, so it deletes its oldest documents', copy],
     [expires, 'deletes documents after a time', modify('expireAfterSeconds: "off"')],
     [reorders, 'has a collation, which compares text in another way', copy],
-    [lacks, 'lacks its validator', set, 'none'],
-    [!lacks && !isOurs, 'has another validator', unset, harm],
+    [judged && lacks, 'lacks its validator', set, 'none'],
+    [judged && !lacks && !isOurs, 'has another validator', isBefore ? set : unset, harm],
   ];
 }
 
-function indexRows({ name: collection, indexes }: CollectionPlan, existing: readonly IndexInfo[]): Row[] {
+function indexRows(
+  { name: collection, indexes }: CollectionPlan,
+  stored: StoredSchema,
+  existing: readonly IndexInfo[],
+): Row[] {
   const inMongosh = (name: string, how = 'dropIndex') =>
     `db.getCollection("${collection}").${how}("${name}")`;
   const planned = indexes.map((plan): Row => {
@@ -106,6 +136,8 @@ function indexRows({ name: collection, indexes }: CollectionPlan, existing: read
     const other = existing.find((info) => info.name === name || isSameIndex(info, plan));
     if (other === undefined) return row(`lacks the index "${name}"`, create);
     if ('buildUUID' in other) return row(`is still building the index "${name}"`, create);
+    // A later build may change it. It may not remove it: this build needs it.
+    if (isLater(stored)) return [false, '', create];
     const drop = inMongosh(other.name);
     if (other.name !== name) return row(`has the index "${other.name}" in the place of "${name}"`, drop);
     const isHidden = other.hidden === true && isSameIndex(other, plan);
@@ -119,7 +151,7 @@ function indexRows({ name: collection, indexes }: CollectionPlan, existing: read
     const deletes = expireAfterSeconds !== undefined;
     const harms = deletes || unique === true || prepareUnique === true;
     const problem = `has the index "${name}" of somebody else, which ${deletes ? 'deletes' : 'refuses'} documents`;
-    return [!isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
+    return [!isLater(stored) && !isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
   });
   return [...planned, ...foreign];
 }
