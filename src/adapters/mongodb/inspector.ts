@@ -7,7 +7,6 @@ import { hasPetId, toArchivedPet } from './pet-document.ts';
 import { COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { petsOf } from './schema/collections.ts';
 import { examineSchema } from './schema/schema-problems.ts';
-import { isLater } from './schema/schema-version.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -28,7 +27,7 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
       }
       // A validator does not check what was stored without it. API keys are read one by one in any case.
       // A later build may have a validator that accepts more.
-      const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys' && !isLater(stored));
+      const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys' && !stored.isLater);
       for (const { name, documentName, validator } of validated) {
         const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
         const next = () => read(() => invalid.next());

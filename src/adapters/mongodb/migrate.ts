@@ -5,13 +5,7 @@ import { connect, throwIfProblem, toSetupError } from './connection/connect.ts';
 import { COLLECTIONS, SCHEMA } from './schema/collection-plans.ts';
 import { underLease } from './schema/migration-lease.ts';
 import { described, examineSchema } from './schema/schema-problems.ts';
-import {
-  DEFAULT_PROGRAM,
-  isLater,
-  isMigratable,
-  type StoredSchema,
-  versionProblem,
-} from './schema/schema-version.ts';
+import { DEFAULT_PROGRAM, versionProblem } from './schema/schema-version.ts';
 
 /**
  * Brings the database to the schema of this build: creates what is missing, and replaces the validators of an earlier
@@ -27,23 +21,14 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
   const client = await connect(url, { socketTimeoutMS: 0, appName: 'petstore-migrate' });
   try {
     const db = client.db();
-    // Before it changes anything, because a refusal should change nothing.
-    const { stored, repairs } = await plan(db, program);
-    if (repairs.length > 0 || !isDone(stored)) {
-      await underLease(db, async (hold) => {
-        // Another migration may have ended meanwhile.
-        const now = await plan(db, program);
-        if (isLater(now.stored)) return;
-        for (const repair of now.repairs) {
-          await hold();
-          await repair(db);
-        }
-        // Again: what came before its validator is not checked by it, and others may have changed something.
-        const left = await plan(db, program);
-        if (left.repairs.length > 0) throwIfProblem(described(left.problems, db, program));
-      });
-    }
-    return { database: db.databaseName, from: stored.version, ...outcome(stored) };
+    const { databaseName: database } = db;
+    // Also before it takes its place, because a refusal should change nothing.
+    const { stored, isDone } = await plan(db, program);
+    const { version: from, step, last, isEarlier, isLater } = stored;
+    if (isLater) return { database, from, to: from ?? 0, note: `${LATER} ${last}, and nothing was changed` };
+    if (!isDone) await underLease(db, (hold) => change(db, program, hold));
+    const note = `step ${SCHEMA.step} (before: ${step})`;
+    return { database, from, to: SCHEMA.version, ...(isEarlier && { note }) };
   } catch (error) {
     throw toSetupError(client, error);
   } finally {
@@ -51,32 +36,36 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
   }
 }
 
-function isDone(stored: StoredSchema): boolean {
-  const { version = 0, step } = stored;
-  return isLater(stored) || (version >= SCHEMA.version && step >= SCHEMA.step);
-}
+const LATER = 'a later build has made or begun step';
 
-function outcome(stored: StoredSchema): Pick<Migration, 'to' | 'note'> {
-  const { version = 0, step, begun } = stored;
-  const to = Math.max(version, SCHEMA.version);
-  if (isLater(stored))
-    return { to: version, note: `a later build has migrated it to step ${begun}, nothing was changed` };
-  return isDone(stored) || version === 0 ? { to } : { to, note: `step ${SCHEMA.step} (before: ${step})` };
+async function change(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
+  // Another migration may have ended meanwhile.
+  const { stored, repairs } = await plan(db, program);
+  if (stored.isLater)
+    throw new StorageSetupError(`${LATER} ${stored.last} of the schema; nothing was changed`);
+  for (const repair of repairs) {
+    await hold();
+    await repair(db);
+  }
+  // Again: no validator has checked what came before it, and somebody else may have changed something.
+  const { problems, repairs: left } = await plan(db, program);
+  if (left.length > 0) throwIfProblem(described(problems, db, program));
 }
 
 /**
- * @returns what is to do, in this order
+ * @returns `repairs`: what is to do, in this order
  * @throws {StorageSetupError} if an operator must do something first
  */
 async function plan(db: Db, program: string) {
   const { problems, stored, hidden } = await examineSchema(db);
-  if (!isMigratable(stored)) throwIfProblem(versionProblem(stored, db.databaseName, `${program} migrate`));
-  if (isLater(stored)) return { stored, problems, repairs: [] };
+  const { version, isEarlier } = stored;
+  const isNew = version === undefined;
+  if (!isNew && !isEarlier) throwIfProblem(versionProblem(stored, db.databaseName, `${program} migrate`));
   const lasting = problems.filter(({ repair }) => typeof repair === 'string');
   throwIfProblem(hidden ?? described(lasting, db, program));
-  if (stored.version === undefined) await refuseInvalidDocuments(db);
+  if (isNew) await refuseInvalidDocuments(db);
   const repairs = problems.flatMap(({ repair }) => (typeof repair === 'function' ? repair : []));
-  return { stored, problems, repairs };
+  return { stored, problems, repairs, isDone: !isNew && !isEarlier && repairs.length === 0 };
 }
 
 /** A validator does not check existing documents. */

@@ -48,7 +48,8 @@ export async function openMongoStorage(
   return openIf(url, { program, ...reports }, {}, async (db) => {
     throwIfProblem(await missingRights(db));
     let found = await examine(db, program);
-    if (autoMigrate && found.mayMigrate && found.problem !== undefined) {
+    // A higher version would stop the services of older builds.
+    if (autoMigrate && found.version >= SCHEMA.version && found.problem !== undefined) {
       await migrate(url, program);
       found = await examine(db, program);
     }
@@ -120,15 +121,11 @@ async function openIf(
   };
 }
 
-/**
- * `problem`: what the operator must do before a service can use the schema, in one line.
- * `mayMigrate`: whether the services of older builds go on when it is migrated.
- */
+/** `problem`: what the operator must do before a service can use the schema, in one line. */
 async function examine(db: Db, program: string, isRunning = false) {
   const { problems, stored, hidden } = await examineSchema(db);
   const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));
   const problem =
     versionProblem(stored, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
-  const { version = SCHEMA.version } = stored;
-  return { problem, hidden, mayMigrate: version >= SCHEMA.version };
+  return { problem, hidden, version: stored.version ?? SCHEMA.version };
 }

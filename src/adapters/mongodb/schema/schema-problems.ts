@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BSON, type CollectionInfo, type CreateCollectionOptions, type Db } from 'mongodb';
 import { unless } from '../connection/server-error-codes.ts';
-import { type CollectionPlan, COLLECTIONS, SCHEMA } from './collection-plans.ts';
+import { type CollectionPlan, COLLECTIONS } from './collection-plans.ts';
 import { durable } from './collections.ts';
 import { createIndex, type IndexInfo, indexesOf, isReady, isSameIndex } from './indexes.ts';
-import { isLater, readSchema, type StoredSchema } from './schema-version.ts';
+import { readSchema, type StoredSchema } from './schema-version.ts';
 
 /** What `migrate` does; or the command for mongosh, where `migrate` would have to change what is there. */
 type Repair = ((db: Db) => Promise<unknown>) | string;
@@ -27,8 +27,8 @@ export type SchemaProblem = {
 /** A problem, if it is so. By default it does the worst harm. */
 type Row = readonly [isSo: boolean, problem: string, repair: Repair, harm?: Harm];
 
-/** Half as long as a migration keeps its place. */
-const COLL_MOD_MS = 5_000;
+/** While a change waits for its lock, the requests of the services wait behind it. */
+const ENFORCED = { validationLevel: 'strict', validationAction: 'error', maxTimeMS: 5_000 } as const;
 
 export const PARTLY_HIDDEN =
   'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
@@ -74,11 +74,8 @@ export function described(problems: readonly SchemaProblem[], { databaseName }: 
   return `in the database "${databaseName}" ${all.join(', ')}; ${first}run: ${program} migrate`;
 }
 
-function collectionRows(
-  { name, validator: planned }: CollectionPlan,
-  stored: StoredSchema,
-  info?: CollectionInfo,
-): readonly Row[] {
+function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: CollectionInfo): readonly Row[] {
+  const { name, validator: planned } = plan;
   const create = (db: Db) => unless('NamespaceExists', db.createCollection(name, { validator: planned }));
   if (info === undefined) return [[true, 'is missing', create]];
   const options: CreateCollectionOptions = info.options ?? {};
@@ -89,16 +86,8 @@ function collectionRows(
     `db.getCollection("${name}_copy").renameCollection("${name}")`;
   const modify = (how: string) => `db.runCommand({ collMod: "${name}", ${how} })`;
   const unset = modify('validator: {}, validationLevel: "strict", validationAction: "error"');
-  const set = (db: Db) =>
-    db.command({
-      collMod: name,
-      validator: planned,
-      validationLevel: 'strict',
-      validationAction: 'error',
-      // While it waits for its lock, the requests of the services wait behind it.
-      maxTimeMS: COLL_MOD_MS,
-      writeConcern: durable(db),
-    });
+  const how = { ...ENFORCED, validator: planned };
+  const set = (db: Db) => db.command({ collMod: name, ...how, writeConcern: durable(db) });
   const expires = expireAfterSeconds !== undefined;
   const reorders = collation !== undefined && collation.locale !== 'simple';
   const isEnforced = validationLevel === 'strict' && validationAction === 'error';
@@ -107,51 +96,48 @@ function collectionRows(
   const isOurs = isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned));
   // A validator that is not enforced, or enforced in part, refuses nothing that petstore stores.
   const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
-  // That of the step before, or one that the operator has put in its place. Afterwards, nobody else may change ours.
-  const isBefore = stored.version !== undefined && stored.step < SCHEMA.step;
-  const judged = !isLater(stored);
+  // A step replaces the validator of an earlier one, and with it what an operator has put in its place.
+  const replace = stored.isEarlier ? set : unset;
+  const isJudged = !stored.isLater;
   return [
     [info.type !== 'collection', `is a ${info.type}`, copy],
     [capped === true, 'is capped, so it deletes its oldest documents', copy],
     [expires, 'deletes documents after a time', modify('expireAfterSeconds: "off"')],
     [reorders, 'has a collation, which compares text in another way', copy],
-    [judged && lacks, 'lacks its validator', set, 'none'],
-    [judged && !lacks && !isOurs, 'has another validator', isBefore ? set : unset, harm],
+    [isJudged && lacks, 'lacks its validator', set, 'none'],
+    [isJudged && !lacks && !isOurs, 'has another validator', replace, harm],
   ];
 }
 
-function indexRows(
-  { name: collection, indexes }: CollectionPlan,
-  stored: StoredSchema,
-  existing: readonly IndexInfo[],
-): Row[] {
+function indexRows(plan: CollectionPlan, stored: StoredSchema, existing: readonly IndexInfo[]): Row[] {
+  const { name: collection, indexes } = plan;
   const inMongosh = (name: string, how = 'dropIndex') =>
     `db.getCollection("${collection}").${how}("${name}")`;
-  const planned = indexes.map((plan): Row => {
-    const { name, isOptional } = plan;
+  const planned = indexes.map((index): Row => {
+    const { name, isOptional } = index;
     const harm = isOptional ? 'none' : 'losses';
-    const row = (problem: string, repair: Repair): Row => [!isReady(plan, existing), problem, repair, harm];
-    const create = (db: Db) => createIndex(db, collection, plan);
+    const row = (problem: string, repair: Repair): Row => [!isReady(index, existing), problem, repair, harm];
+    const create = (db: Db) => createIndex(db, collection, index);
     // The server would refuse to make the index beside it.
-    const other = existing.find((info) => info.name === name || isSameIndex(info, plan));
+    const other = existing.find((info) => info.name === name || isSameIndex(info, index));
     if (other === undefined) return row(`lacks the index "${name}"`, create);
     if ('buildUUID' in other) return row(`is still building the index "${name}"`, create);
     // A later build may change it. It may not remove it: this build needs it.
-    if (isLater(stored)) return [false, '', create];
+    if (stored.isLater) return [false, '', create];
     const drop = inMongosh(other.name);
     if (other.name !== name) return row(`has the index "${other.name}" in the place of "${name}"`, drop);
-    const isHidden = other.hidden === true && isSameIndex(other, plan);
+    const isHidden = other.hidden === true && isSameIndex(other, index);
     if (isHidden) return row(`hides the index "${name}"`, inMongosh(name, 'unhideIndex'));
     return row(`has an index "${name}" with another definition`, drop);
   });
   const foreign = existing.map((info): Row => {
     const { name, key, unique, prepareUnique, expireAfterSeconds } = info;
-    const isPlanned = indexes.some((plan) => name === plan.name || isSameIndex(info, plan));
+    const isPlanned = indexes.some((index) => name === index.name || isSameIndex(info, index));
     const isOurs = isPlanned || JSON.stringify(key) === '{"_id":1}';
     const deletes = expireAfterSeconds !== undefined;
     const harms = deletes || unique === true || prepareUnique === true;
     const problem = `has the index "${name}" of somebody else, which ${deletes ? 'deletes' : 'refuses'} documents`;
-    return [!isLater(stored) && !isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
+    return [!stored.isLater && !isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
   });
   return [...planned, ...foreign];
 }
