@@ -75,8 +75,9 @@ async function openEphemeral(storage: Storage, count: number): Promise<Open> {
 async function open(count: number): Promise<Open> {
   const { storage, path } = storageOf(count);
   if (!storage.kind.persistent) return openEphemeral(storage, count);
-  await storage.kind.migrate?.(storage.url);
-  const { archive, close } = await storage.kind.openForWriting(storage.url, storageHost(console.warn));
+  const host = storageHost(console.warn);
+  await storage.kind.migrate?.(storage.url, host);
+  const { archive, close } = await storage.kind.openForWriting(storage.url, host);
   await fill(count, (pets) => archive.write(pets));
   await archive.reserve(BigInt(count));
   await close();

@@ -46,7 +46,7 @@ export class SlowStorages {
     openKeys: (url) => this.#opened(url),
     migrate: (database) => this.#change('migrate', async () => ({ database, from: 1, to: 2 })),
     backUp: () => this.#change('backup', async () => {}),
-    restore: () => this.#change('restore', async () => {}),
+    restore: () => this.#change('restore', async () => 0n),
   };
 
   /** A storage without the delays. */

@@ -13,7 +13,7 @@ import { fileFormatOf } from './file-format.ts';
 import { openOrRelease } from './open.ts';
 import { hasSteps, refuseOtherVersion } from './schema.ts';
 import { takeServiceLock } from './service-lock.ts';
-import { ARCHIVE_STATEMENTS, PET_STATEMENTS } from './statements.ts';
+import { ARCHIVE_STATEMENTS, integerIn, PET_STATEMENTS } from './statements.ts';
 
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
@@ -22,8 +22,8 @@ type Share = Omit<Progress, 'doing'>;
 
 /**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
- * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
- * its last one: see {@link SKIPPED_PET_IDS}.
+ * mode, with the schema version of the database. It gets its name once it is complete, checked for damage and on the
+ * disk. New ids in the copy start 10^12 after its last one: see {@link SKIPPED_PET_IDS}.
  *
  * All pages come from one snapshot. Without a snapshot, SQLite would start again after every commit of another process:
  * https://www.sqlite.org/c3ref/backup_finish.html#sqlite3backupstep
@@ -44,11 +44,13 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
 
 /**
  * Puts a backup where there is no database. It gets its name once it is complete, checked for damage and on the disk.
- * It replaces nothing: an operator moves away what is there, so that no failure and no crash can lose it.
+ * It replaces nothing: an operator moves away what is there, so that no failure and no crash can lose it. A backup of an
+ * earlier release keeps its schema version: the start of a service brings it up to date.
  *
+ * @returns the last id that no new pet gets
  * @throws {StorageSetupError} including when there is a database, or a part of one, and when a service uses the path
  */
-export async function restore(to: string, from: string, onProgress: OnProgress): Promise<void> {
+export async function restore(to: string, from: string, onProgress: OnProgress): Promise<bigint> {
   return openOrRelease(to, undefined, async () => {
     const file = resolveLinks(to);
     using source = await openBackup(from);
@@ -59,6 +61,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
       check: refuseExisting,
       write: (copy) => copySound(source, copy, (share) => onProgress({ doing: 'restoring', ...share })),
     });
+    return lastId(source);
   });
 }
 
@@ -118,9 +121,12 @@ function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
   db.exec(ARCHIVE_STATEMENTS.createSequence);
-  const { id } = db.prepare(PET_STATEMENTS.lastId).get() as { id: bigint };
-  const next = id + SKIPPED_PET_IDS;
+  const next = lastId(db) + SKIPPED_PET_IDS;
   db.prepare(ARCHIVE_STATEMENTS.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
+}
+
+function lastId(db: DatabaseSync): bigint {
+  return integerIn(db.prepare(PET_STATEMENTS.lastId, { returnArrays: true }).get());
 }
 
 /**

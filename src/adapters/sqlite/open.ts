@@ -30,7 +30,7 @@ import { hasSteps, isOurs, migrateSchema, readVersion, refuseOtherVersion } from
 export type SqliteStorage = ServiceStorage &
   WritableStorage & {
     /** The schema version before the file was opened; `undefined` for a new file. */
-    readonly from: number | undefined;
+    readonly versionBefore: number | undefined;
   };
 
 export type OpenOptions = {
@@ -66,7 +66,7 @@ export async function openSqliteStorage(
     if (lock !== undefined) await recoverLog(first, host);
     // After the lock, to be closed before it: the next service should find a closed file.
     const db = opened.use(connect(file, 'write'));
-    const from = await retryWhileBusy(() => {
+    const before = await retryWhileBusy(() => {
       refuseTruncated(db);
       makeDurable(db);
       const version = readVersion(db);
@@ -85,7 +85,7 @@ export async function openSqliteStorage(
     const cache = new ReadCache(db);
     warnIfUnfit(fileOf(db), host);
     return {
-      from: from === 0 ? undefined : from,
+      versionBefore: before === 0 ? undefined : before,
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),
       keys: new SqliteApiKeyRepository(db, commits.write),

@@ -20,11 +20,17 @@ export const sqliteStorage: StorageKind = {
   isUrl: (url) => /^sqlite:./s.test(url),
   urlProblem: (url) =>
     PATH.test(url) ? `is a path; did you mean ${url.replace(PATH, 'sqlite:$1')}?` : undefined,
-  openService: (url, { log, meter }) => openForWriting(url, true, log, { meter }),
+  openService: (url, { log, meter }) => openForWriting(url, true, log, { meter, migrates: true }),
   openForReading: (url) => openForReading(url, false),
   openForChecking: (url) => openForReading(url, true),
   openForWriting: (url, log) => openForWriting(url, true, log),
   openKeys: (url, { log, mayCreate }) => openForWriting(url, mayCreate, log, { mayShare: true }),
+  async migrate(url, log) {
+    const { versionBefore, close } = await openForWriting(url, false, log, { migrates: true });
+    await close();
+    const { SCHEMA_VERSION } = await import('./schema.ts');
+    return { database: url.slice('sqlite:'.length), from: versionBefore, to: SCHEMA_VERSION };
+  },
   async backUp(url, target, onProgress) {
     const path = pathIn(url, false);
     await (await import('./backup.ts')).backUp(path, target, onProgress);
@@ -32,7 +38,7 @@ export const sqliteStorage: StorageKind = {
   async restore(url, backup, onProgress) {
     const path = pathIn(url, true);
     if (isAbsent(backup)) throw noFile(backup);
-    await (await import('./backup.ts')).restore(path, backup, onProgress);
+    return (await import('./backup.ts')).restore(path, backup, onProgress);
   },
 };
 

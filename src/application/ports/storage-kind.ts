@@ -30,7 +30,7 @@ export type ServiceOptions = {
   readonly log: StorageHost;
   /** Absent when nothing is measured. */
   readonly meter?: StorageMeter;
-  /** Whether to bring the schema up to date. A storage that does so at every start ignores it. */
+  /** Whether to bring the schema up to date. A storage that does so at every start of a service ignores it. */
   readonly autoMigrate: boolean;
 };
 
@@ -107,15 +107,16 @@ export interface StorageKind {
   openKeys(url: string, options: KeyOptions): Promise<KeyStorage>;
 
   /**
-   * Brings the schema up to date. Absent from a storage that does so at every start.
+   * Brings the schema up to date. Refuses a storage that a service uses, if it allows one writer at a time. Absent from a
+   * storage without a schema.
    *
    * @throws {StorageSetupError}
    */
-  migrate?(url: string): Promise<Migration>;
+  migrate?(url: string, log: StorageHost): Promise<Migration>;
 
   /**
    * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
-   * while a service uses the storage. Absent from a storage that comes with backup tools.
+   * while a service uses the storage, and with every schema version. Absent from a storage that comes with backup tools.
    *
    * @param path of a file that does not exist
    * @param onProgress may throw to stop the backup, which then leaves no file
@@ -126,11 +127,12 @@ export interface StorageKind {
   /**
    * Puts a backup where there is no storage yet. Absent from a storage that comes with restore tools.
    *
-   * @param backup the path of a file that `backUp` has written
+   * @param backup the path of a file that `backUp` has written. Its schema version stays as it is
    * @param onProgress may throw to stop, which then changes nothing
+   * @returns the last id that no new pet gets
    * @throws {StorageSetupError} including when the backup is damaged, and when there is a storage
    */
-  restore?(url: string, backup: string, onProgress: OnProgress): Promise<void>;
+  restore?(url: string, backup: string, onProgress: OnProgress): Promise<bigint>;
 
   /** The tools for what it lacks a method for. */
   readonly tools?: { readonly backUp: string; readonly restore: string };

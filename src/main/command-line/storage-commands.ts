@@ -62,7 +62,7 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
 async function migrate(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
   if (storage.kind.migrate === undefined) throw notFor('migrate', session);
-  const { database, from, to, note } = await storage.kind.migrate(storage.url);
+  const { database, from, to, note } = await storage.kind.migrate(storage.url, session.host);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
   const text = `the database "${database}" has schema version ${to} (${before})${note ? `, ${note}` : ''}\n`;
   await session.answer(text, { database, from: from ?? null, to, note });
@@ -83,10 +83,8 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   const storage = storageOf('--to', options.to, session);
   if (storage.kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
-  await storage.kind.restore(storage.url, file, session.onProgress);
+  const upTo = await storage.kind.restore(storage.url, file, session.onProgress);
   sayUsed('wrote to', storage, session);
-  await using restored = await closing(storage.kind.openForReading(storage.url));
-  const upTo = await restored.archive.lastId();
   const text = `restored ${file}; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { file, upTo: Number(upTo) });
 }

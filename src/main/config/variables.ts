@@ -81,7 +81,9 @@ export function variables(storages: readonly StorageKind[]) {
   };
   const cautions = storages.flatMap(({ urlForm, caution }) => (caution ? `; ${urlForm} ${caution}` : []));
   // A list of names by Intl takes 4 MiB of ICU's data, which a service does not need.
+  // A storage of a single service is up to date after each start.
   const migrated = kindsWith('migrate', storages)
+    .filter(({ shared }) => shared)
     .map(({ name }) => name)
     .join(' or ');
   return {

@@ -58,7 +58,7 @@ it.skipIf(mongo === undefined)(
     const ofCommand = kind.openForWriting(url, storageHost());
     await expect(ofCommand).rejects.toThrow(`${refusal} URL, with the URL of that database`);
     expect(await db.listCollections().toArray()).toStrictEqual([]);
-    expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
+    expect(await kind.migrate!(url, storageHost())).toMatchObject({ to: 4 });
 
     const { pets, close } = await kind.openService(url, SERVICE);
     await pets.insert(aPet());

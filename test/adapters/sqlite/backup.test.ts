@@ -41,7 +41,7 @@ async function large(): Promise<{ file: string; copy: string }> {
   return { file, copy: join(dirname(file), 'backup.db') };
 }
 
-async function expectRefused(working: Promise<void>, message: string | RegExp): Promise<void> {
+async function expectRefused(working: Promise<unknown>, message: string | RegExp): Promise<void> {
   const refusal = { kind: 'storage-setup', message: expect.stringMatching(message) };
   await expect(working).rejects.toMatchObject(refusal);
 }

@@ -19,17 +19,19 @@ export const CREATING: readonly Named[] = [
 
 export const EXPORTING: Named = ['a command that reads pets', (url) => sqliteStorage.openForReading(url)];
 
+export const BACKUP: Named = [
+  'a backup',
+  async (url) => {
+    await sqliteStorage.backUp!(url, `${await testDirectory()}/backup.db`, () => {});
+    return { close: async () => {} };
+  },
+];
+
 /** Those that write nothing. */
 export const READING: readonly Named[] = [
   EXPORTING,
   ['a check', (url) => sqliteStorage.openForChecking(url)],
-  [
-    'a backup',
-    async (url) => {
-      await sqliteStorage.backUp!(url, `${await testDirectory()}/backup.db`, () => {});
-      return { close: async () => {} };
-    },
-  ],
+  BACKUP,
 ];
 
 /** Those that need a file. */

@@ -69,7 +69,7 @@ it.each([
   const storages = await filled();
   const interrupt = async () => (command.interrupt('SIGINT'), 7n);
   (await storages.store('slow:one')).archive.lastId = interrupt;
-  const kind = { ...storages.kind, restore: async () => void (await interrupt()) };
+  const kind = { ...storages.kind, restore: interrupt };
   const args = line.replace('FILE', join(await testDirectory(), 'pets')).split(' ');
   const command = new Command(args, { DATABASE_URL: 'slow:one' }, { storages: [kind] });
   expect(await command.ended).toBe(130);
