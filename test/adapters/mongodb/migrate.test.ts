@@ -4,7 +4,13 @@ import { describe, expect, it, vi } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { databasePool, freshDatabase, openService, throughProxy } from '../../support/mongo-database.ts';
+import {
+  databasePool,
+  findingsIn,
+  freshDatabase,
+  openService,
+  throughProxy,
+} from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
@@ -108,6 +114,46 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     await expect(openMongoStorage(url, { autoMigrate: true })).rejects.toThrow(refusal);
     await expect(openMongoArchive(url)).rejects.toThrow(refusal);
     expect(await schemaOf(database)).toStrictEqual(before);
+  });
+
+  it.each([{ step: 1 }, { begun: 1 }])(
+    'judges and changes nothing after a later build: %j',
+    async (later) => {
+      const database = await freshDatabase(mongo!);
+      const { url, db, pets } = database;
+      await db.collection('schema').updateOne({}, { $set: later });
+      await db.command({
+        collMod: 'pets',
+        validator: { name: { $type: 'string' } },
+        validationAction: 'warn',
+      });
+      await pets.createIndex({ name: 1 }, { unique: true });
+      await pets.insertOne({ _id: 0n, name: 'Rex', categoryId: 7n, status: 'sold' });
+      const before = await schemaOf(database);
+
+      const note = 'a later build has made or begun step 1, and nothing was changed';
+      expect(await migrate(url)).toStrictEqual({ database: db.databaseName, from: 4, to: 4, note });
+      const { probe } = await openMongoStorage(url, { autoMigrate: true });
+      await probe.check();
+      expect(await findingsIn(url)).toStrictEqual([]);
+      expect(await schemaOf(database)).toStrictEqual(before);
+      // What this build needs must be there, also then.
+      await pets.dropIndex('idem.k_1');
+      await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
+    },
+  );
+
+  it('reports what somebody else has changed meanwhile', async () => {
+    const { url: direct, db } = await freshDatabase(mongo!, { migrated: false });
+    const { url, proxy } = await throughProxy(direct);
+    void proxy.hold('createIndexes').then(async (release) => {
+      await db.command({ collMod: 'pets', validator: {} });
+      release();
+    });
+    await expect(migrate(url)).rejects.toThrow(
+      'the collection "pets" lacks its validator; run: petstore migrate',
+    );
+    expect(await migrate(url)).toMatchObject({ from: undefined, to: 4 });
   });
 
   it.each([
