@@ -41,9 +41,9 @@ it.skipIf(mongo === undefined)(
       const { pets, probe } = await openService(database.url);
       await probe.check();
       await pets.insert(aPet());
-      expect(await findingsIn(database.url), `${commands}`).toStrictEqual([]);
+      expect(await findingsIn(database.url), commands.join()).toStrictEqual([]);
       const done = await migrate(next, database.url).succeeded();
-      expect(done, `${commands}`).toContain('schema version 4 (as before), step 1 (before: 0)\n');
+      expect(done, commands.join()).toContain('schema version 4 (as before), step 1 (before: 0)\n');
       expect(await isNext(database)).toStrictEqual([true, true]);
       await probe.check();
       expect(await pets.insert(aPet())).toMatchObject({ id: 2n });

@@ -11,7 +11,7 @@ const SERVICES = numbers(4);
 const CLIENTS = numbers(6);
 
 /** How many pets are acknowledged while both builds serve. */
-const SIDE_BY_SIDE = 60;
+const SIDE_BY_SIDE = 40;
 
 /** Clients behind a balancer. They retry nothing, and each answer must be the expected one. */
 class Load {
@@ -31,12 +31,6 @@ class Load {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#clients;
-  }
-
-  /** Resolves when this many more pets are acknowledged. */
-  async acknowledges(count: number): Promise<void> {
-    const enough = this.pets.length + count;
-    await expect.poll(() => this.pets.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(enough);
   }
 
   /** Sends a request to the next service. */
@@ -97,17 +91,21 @@ it.skipIf(mongo === undefined)(
       load.urls = running.map(({ url }) => url);
       if (oldest !== undefined) await stop(oldest.service);
     };
+    const acknowledges = async (count: number) => {
+      const enough = load.pets.length + count;
+      await expect.poll(() => load.pets.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(enough);
+    };
     const replaceAllBy = async (build: string) => {
       for (const index of SERVICES) {
         await replaceBy(build);
         // There is no hurry: both builds serve for as long as the operator likes.
-        if (index === SERVICES.length / 2) await load.acknowledges(SIDE_BY_SIDE);
+        if (index === SERVICES.length / 2) await acknowledges(SIDE_BY_SIDE);
       }
     };
     await migrate(ROOT);
-    for (const _ of SERVICES) await replaceBy(ROOT, { starting: true });
+    await Promise.all(SERVICES.map(() => replaceBy(ROOT, { starting: true })));
     load.start();
-    await load.acknowledges(SIDE_BY_SIDE);
+    await acknowledges(SIDE_BY_SIDE);
 
     const database = `the database "${db.databaseName}" has schema version 4 (as before)`;
     expect(await migrate(next)).toBe(`${database}, step 1 (before: 0)\n`);
