@@ -131,7 +131,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
 
   it('upgrade storages', async () => {
     const directory = await installation();
-    const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/4.db');
+    const oldest = join(ROOT, 'test/upgrade/fixtures/1.0.0/sqlite.db');
     await copyFile(oldest, join(directory, 'data/petstore.db'));
     const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
 

@@ -40,7 +40,7 @@ it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `
 
 it('migrateSchema makes what the first build with this version has created', async () => {
   const first = await newFile();
-  await copyFile(join(import.meta.dirname, 'schema-versions/4.db'), first);
+  await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
   const { db } = await newDatabase();
 
   const [expected, created] = [otherConnection(first), db].map((one) =>

@@ -1,0 +1,100 @@
+import { readdirSync } from 'node:fs';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BSON, type CreateCollectionOptions, type Db, type Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { ask } from '../support/client.ts';
+import { freshDatabase } from '../support/mongo-database.ts';
+import { ROOT } from '../support/process.ts';
+import { startService } from '../support/service.ts';
+import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { newFile } from '../support/sqlite.ts';
+import { nextBuild, runBuild } from './next-build.ts';
+
+/** What the build of each release has stored: `npm run write-fixture`. */
+const FIXTURES = join(import.meta.dirname, 'fixtures');
+
+const BUILDS: readonly (readonly [string, () => Promise<string>])[] = [
+  ['this build', async () => ROOT],
+  ['the next build', nextBuild],
+];
+
+type Stored = {
+  /** An API key that may do everything. */
+  readonly key: string;
+  readonly keys: readonly Document[];
+  /** New pets get greater ids. */
+  readonly upTo: number;
+  readonly requests: readonly { idempotencyKey?: string; body: string; answer: string }[];
+  /** What `export` has written. */
+  readonly pets: string;
+};
+
+/** Checks that a service of a build has everything that was stored. */
+async function expectEverythingKept(root: string, DATABASE_URL: string, stored: Stored): Promise<void> {
+  const env = { DATABASE_URL, RATE_LIMIT: '99/1h' };
+  const url = `${await runBuild(root, [], env).url()}/v1/pets`;
+  const answerOf = (...args: readonly string[]) => runBuild(root, args, env).succeeded();
+  expect(JSON.parse(await answerOf('keys', 'list', '--json'))).toStrictEqual(stored.keys);
+  expect(await answerOf('export')).toBe(stored.pets);
+  expect(await answerOf('check')).toMatch(/^checked \d+ pets and \d+ API keys\n$/);
+
+  const { key, requests, upTo } = stored;
+  expect((await ask(url, { key })).body).toBe(`[${requests.map(({ answer }) => answer).join()}]`);
+  for (const { idempotencyKey, body, answer } of requests) {
+    if (idempotencyKey === undefined) continue;
+    const headers = { 'idempotency-key': idempotencyKey };
+    const again = await ask(url, { key, body, headers });
+    expect([again.status, again.headers['idempotent-replayed'], again.body]).toEqual([201, 'true', answer]);
+    expect((await ask(url, { key, body: '{"name":"Tom","categoryId":7}', headers })).status).toBe(422);
+  }
+  const added = await ask(url, { key, body: '{"name":"Lora","categoryId":7}' });
+  expect(added.body).toBe(`{"id":${upTo + 1},"name":"Lora","categoryId":7,"status":"available"}`);
+}
+
+type StoredCollection = {
+  readonly name: string;
+  readonly options: CreateCollectionOptions;
+  readonly indexes: readonly Document[];
+  readonly documents: readonly Document[];
+};
+
+async function restore(db: Db, { name, options, indexes, documents }: StoredCollection): Promise<void> {
+  const collection = await db.createCollection(name, options);
+  if (indexes.length > 0) await db.command({ createIndexes: name, indexes });
+  if (documents.length > 0) await collection.insertMany([...documents]);
+}
+
+describe.each(readdirSync(FIXTURES))('what release %s has stored', (release) => {
+  const fixture = (name: string) => join(FIXTURES, release, name);
+  const stored = async (name: string): Promise<Stored> => JSON.parse(await readFile(fixture(name), 'utf8'));
+
+  it.each(BUILDS)('in SQLite is there after the start of a service of %s', async (_, build) => {
+    const file = await newFile();
+    await copyFile(fixture('sqlite.db'), file);
+    await expectEverythingKept(await build(), `sqlite:${file}`, await stored('sqlite.json'));
+  });
+
+  it.skipIf(mongo === undefined).each(BUILDS)(
+    `in MongoDB is there after petstore migrate of %s${leftOut}`,
+    async (_, build) => {
+      const { db, url } = await freshDatabase(mongo!, { migrated: false });
+      const collections = BSON.EJSON.parse(await readFile(fixture('mongodb.ejson'), 'utf8'), {
+        relaxed: false,
+      }) as StoredCollection[];
+      for (const collection of collections) await restore(db, collection);
+      const root = await build();
+      await runBuild(root, ['migrate', url]).succeeded();
+      await expectEverythingKept(root, url, await stored('mongodb.json'));
+      // Services on one database count the requests of a key together.
+      expect(await db.collection('rate_limits').countDocuments()).toBe(1);
+    },
+  );
+});
+
+it.skipIf(mongo === undefined)(`AUTO_MIGRATE lets a service migrate a database${leftOut}`, async () => {
+  const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
+  await expect(startService({ DATABASE_URL })).rejects.toThrow('petstore migrate');
+  const { url } = await startService({ DATABASE_URL, AUTO_MIGRATE: 'true' });
+  expect((await ask(`${url}/readyz`)).status).toBe(200);
+});
