@@ -152,6 +152,11 @@ export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }
 
+/** A step of the schema meets a row that breaks a rule. `ALTER TABLE` reports it as SQLITE_ERROR. */
+export function breaksRule(error: unknown): error is Error {
+  return isConstraint(error) || resultCode(error) === 1;
+}
+
 /** A system call of Node failed: EIO, ENOSPC, EROFS, EMFILE. */
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;

@@ -5,6 +5,7 @@ import {
   versionAdvice,
 } from '../../application/ports/storage-errors.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
+import { breaksRule } from './errors.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
@@ -111,9 +112,23 @@ export function migrateSchema(db: DatabaseSync, to = SCHEMA_VERSION): number {
     if (from === 0) db.exec(PETS + API_KEYS);
     else refuseOtherVersion(db, hasSteps);
     const done = Math.max(from - FIRST_SCHEMA_VERSION, 0);
-    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) db.exec(step);
+    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) take(db, step);
     // Also when the schema is there: unlike BEGIN, this write fails on a read-only file.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${to}`);
     return from;
   });
+}
+
+/** @throws {StorageSetupError} when a row breaks a rule of its table: SQLite checks all of them before it adds a column */
+function take(db: DatabaseSync, step: string): void {
+  try {
+    db.exec(step);
+  } catch (error) {
+    if (!breaksRule(error)) throw error;
+    throw new StorageSetupError(
+      `the SQLite file ${fileOf(db)} has a damaged record (${error.message}), and was not migrated; find the record with ` +
+        'petstore check of the build before, and repair it',
+      { cause: error },
+    );
+  }
 }

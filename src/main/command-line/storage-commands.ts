@@ -18,7 +18,10 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
   const backedUpUrl = `${urlForms(kindsWith('backUp'))} (default: DATABASE_URL)`;
   petstore
     .command('migrate')
-    .description(`Creates or updates the schema of a ${namesOf(kindsWith('migrate'))} database.`)
+    .description(
+      `Brings the schema of a ${namesOf(kindsWith('migrate'))} database up to date. The start of a service on SQLite does ` +
+        'the same; this command refuses a file that a service uses.',
+    )
     .argument('[URL]', `${urlForms(kindsWith('migrate'))} (default: DATABASE_URL)`)
     .action(actionOf(migrate));
   petstore
