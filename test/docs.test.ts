@@ -21,7 +21,7 @@ const EXECUTED = new Map([
   // test/operations and, for TLS, test/main/service/tls.test.ts
   [
     'docs/operations.md',
-    'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade, Lose a member, TLS, systemd',
+    'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade SQLite, Upgrade MongoDB, Lose a member, TLS, systemd',
   ],
   // An UPDATE as in test/adapters/sqlite/damage.test.ts
   ['docs/storage.md', 'When a record is damaged'],

@@ -1,8 +1,7 @@
-import { copyFile, glob, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, glob, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
-import { readBuild } from '../../src/main/config/build.ts';
 import { ask } from '../support/client.ts';
 import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
@@ -13,6 +12,7 @@ import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { ROOT } from '../support/process.ts';
 import { bash, blockOf, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
+import { nextBuild } from '../upgrade/next-build.ts';
 
 const EXAMPLES = await readDocument('examples/pets.ndjson');
 const LAST_EXAMPLE_ID = Number(/"id":(\d+).*\n$/.exec(EXAMPLES)![1]);
@@ -129,19 +129,42 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect(Number(id)).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 
-  it('upgrade storages', async () => {
+  it('upgrade a database while services use it', async () => {
+    const { url: MONGODB_URL, db } = await freshDatabase(mongo!);
     const directory = await installation();
-    const oldest = join(ROOT, 'test/upgrade/fixtures/1.0.0/sqlite.db');
-    await copyFile(oldest, join(directory, 'data/petstore.db'));
-    const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
+    await install(await nextBuild(), directory);
 
-    const done = await bash(blockOf('Upgrade'), { MONGODB_URL }, directory).succeeded();
+    const done = await bash(blockOf('Upgrade MongoDB'), { MONGODB_URL }, directory).succeeded();
 
-    const { version, commit } = readBuild();
-    expect(done).toBe(
-      `backed up to before-${version}+${commit}.db\nthe database "${db.databaseName}" has schema version 4 (before: none)\n`,
-    );
+    const database = `the database "${db.databaseName}"`;
+    expect(done).toBe(`${database} has schema version 4 (as before), step 1 (before: 0)\n`);
   });
+});
+
+/** Puts another build in the place of the installed one. */
+async function install(root: string, directory: string): Promise<void> {
+  await rm(join(directory, 'commands/petstore'));
+  await symlink(join(root, 'bin/petstore'), join(directory, 'commands/petstore'));
+}
+
+it('the commands for SQLite upgrade a file, and put back what it was before', async () => {
+  const directory = await installation();
+  const fixture = join(ROOT, 'test/upgrade/fixtures/1.0.0/sqlite');
+  const { key } = JSON.parse(await readFile(`${fixture}.json`, 'utf8'));
+  await copyFile(`${fixture}.db`, join(directory, 'data/petstore.db'));
+
+  await bash(blockOf('Upgrade SQLite', 0), {}, directory).succeeded();
+  await install(await nextBuild(), directory);
+  const upgraded = bash(blockOf('Upgrade SQLite', 1), {}, directory);
+  const url = await upgraded.url();
+  expect(upgraded.stdout).toMatch(/ has schema version 5 \(before: 4\)\nchecked 5 pets and 4 API keys\n/);
+  await add(url, key, 'Lora');
+  expect(await namesOf(url, key)).toHaveLength(6);
+  await upgraded.kill();
+
+  await install(ROOT, directory);
+  const back = await bash(blockOf('Upgrade SQLite', 2), {}, directory).url();
+  expect(await namesOf(back, key)).toHaveLength(5);
 });
 
 /** Run here what they would run in a container or as another user. There is no image and no systemd in this test. */

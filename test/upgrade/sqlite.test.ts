@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { SCHEMA_VERSION } from '../../src/adapters/sqlite/schema.ts';
 import { ask } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
 import { damage, integrityOf, newFile } from '../support/sqlite.ts';
@@ -11,6 +12,8 @@ import { testDirectory } from '../support/test-directory.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
 const FIXTURE = join(import.meta.dirname, 'fixtures/1.0.0/sqlite.db');
+const OLD = SCHEMA_VERSION;
+const NEW = SCHEMA_VERSION + 1;
 
 let next: string;
 let file: string;
@@ -18,6 +21,7 @@ beforeEach(async () => {
   next = await nextBuild();
   file = await newFile();
   await copyFile(FIXTURE, file);
+  await petstore(ROOT, 'migrate');
 });
 
 /** Runs a command of a build on the file. */
@@ -34,13 +38,13 @@ function schemaOf(path: string) {
   return { version, objects, pets: db.prepare('SELECT count(*) AS n FROM pets').get()!['n'] };
 }
 
-it('petstore migrate of the next build makes of a file of version 4 what that build makes of no file', async () => {
+it('petstore migrate of the next build makes of an older file what that build makes of no file', async () => {
   const migrated = await petstore(next, 'migrate');
   expect(migrated).toMatchObject({
     code: 0,
-    stdout: `the database "${file}" has schema version 5 (before: 4)\n`,
+    stdout: `the database "${file}" has schema version ${NEW} (before: ${OLD})\n`,
   });
-  expect((await petstore(next, 'migrate')).stdout).toContain('has schema version 5 (as before)');
+  expect((await petstore(next, 'migrate')).stdout).toContain(`has schema version ${NEW} (as before)`);
 
   const made = schemaOf(file);
   file = await newFile();
@@ -87,7 +91,7 @@ it('every other command of the next build says what to run, and changes nothing'
   const advice = `start the service on it, or run: petstore migrate sqlite:${file}`;
   for (const { stderr } of refusals) {
     expect(stderr).toBe(
-      `petstore: the SQLite file ${file} has schema version 4, this build needs 5; ${advice}\n`,
+      `petstore: the SQLite file ${file} has schema version ${OLD}, this build needs ${NEW}; ${advice}\n`,
     );
   }
   expect(await readFile(file)).toStrictEqual(before);
@@ -98,7 +102,7 @@ it('each build backs up a file of both versions, and restores what it has steps 
   await petstore(next, 'backup', backups[0]!);
   await petstore(next, 'migrate');
   await petstore(ROOT, 'backup', backups[1]!);
-  expect(backups.map((path) => schemaOf(path).version)).toStrictEqual([4, 5]);
+  expect(backups.map((path) => schemaOf(path).version)).toStrictEqual([OLD, NEW]);
 
   const restored = await newFile();
   for (const [n, path] of backups.entries()) {
@@ -109,7 +113,9 @@ it('each build backs up a file of both versions, and restores what it has steps 
     expect(schemaOf(file)).toStrictEqual(schemaOf(path));
   }
   file = `${restored}2`;
-  const refusal = /has schema version 5, this build needs 4; run a newer build of petstore\n$/;
+  const refusal = new RegExp(
+    `has schema version ${NEW}, this build needs ${OLD}; run a newer build of petstore\\n$`,
+  );
   expect((await petstore(ROOT, 'restore', backups[1]!)).stderr).toMatch(refusal);
   file = `${restored}1`;
   expect((await petstore(ROOT, 'serve')).stderr).toMatch(refusal);
@@ -136,12 +142,13 @@ describe.skipIf(STRACE_MISSING)(
     it.each(['pwrite64', 'fsync', 'ftruncate', 'unlink'])(
       'leaves the old or the new version whole, and is repeated, whichever %s it is killed at',
       async (call) => {
-        const old = schemaOf(FIXTURE);
+        const [old, kept] = [schemaOf(file), `${await testDirectory()}/kept.db`];
+        await copyFile(file, kept);
         const command = [process.execPath, join(next, 'bin/petstore.js'), 'migrate', `sqlite:${file}`];
         const seen = new Set<unknown>();
         for (let n = 1, isKilled = true; isKilled; n++) {
           const kill = ['-f', '-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${n}`];
-          await copyFile(FIXTURE, file);
+          await copyFile(kept, file);
           isKilled = (await run('strace', [...kill, ...command]).ended).code !== 0;
           const copy = `${await testDirectory()}/left`;
           await cp(dirname(file), copy, { recursive: true });
@@ -150,13 +157,13 @@ describe.skipIf(STRACE_MISSING)(
           const { version, objects, pets } = schemaOf(left);
           expect({ pets, isOld: isDeepStrictEqual(objects, old.objects) }).toStrictEqual({
             pets: old.pets,
-            isOld: version === 4,
+            isOld: version === OLD,
           });
           seen.add(version);
           expect((await petstore(next, 'migrate')).code).toBe(0);
-          expect(schemaOf(file)).toMatchObject({ version: 5, pets });
+          expect(schemaOf(file)).toMatchObject({ version: NEW, pets });
         }
-        expect([...seen]).toStrictEqual([4, 5]);
+        expect([...seen]).toStrictEqual([OLD, NEW]);
         expect((await petstore(next, 'check')).stdout).toBe('checked 5 pets and 4 API keys\n');
       },
       200_000,
