@@ -26,10 +26,10 @@ export const sqliteStorage: StorageKind = {
   openForWriting: (url, log) => openForWriting(url, true, log),
   openKeys: (url, { log, mayCreate }) => openForWriting(url, mayCreate, log, { mayShare: true }),
   async migrate(url, log) {
-    const { versionBefore, close } = await openForWriting(url, false, log, { migrates: true });
-    await close();
+    const opened = await openForWriting(url, false, log, { migrates: true });
+    await opened.close();
     const { SCHEMA_VERSION } = await import('./schema.ts');
-    return { database: url.slice('sqlite:'.length), from: versionBefore, to: SCHEMA_VERSION };
+    return { database: url.slice('sqlite:'.length), from: opened.versionBefore, to: SCHEMA_VERSION };
   },
   async backUp(url, target, onProgress) {
     const path = pathIn(url, false);

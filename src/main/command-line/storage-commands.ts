@@ -68,7 +68,7 @@ async function migrate(session: Session, url: string | undefined): Promise<void>
   const { database, from, to, note } = await storage.kind.migrate(storage.url, session.host);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
   const text = `the database "${database}" has schema version ${to} (${before})${note ? `, ${note}` : ''}\n`;
-  await session.answer(text, { database, from: from ?? null, to, note });
+  await session.answer(text, { database, from: from ?? null, to, note: note ?? null });
 }
 
 async function backUp(session: Session, file: string, options: Urls): Promise<void> {
