@@ -6,9 +6,9 @@ import { petChecksum } from '../../src/adapters/sqlite/checksum.ts';
 import { toPetValues } from '../../src/adapters/sqlite/pet-row.ts';
 import { fingerprintOf } from '../../src/application/pets/create-pet.ts';
 import { samePet } from '../../src/application/ports/pet-archive.ts';
-import { type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
+import { newPet, type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
 import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
-import { aPet, others, rex } from '../support/pets.ts';
+import { others, rex } from '../support/pets.ts';
 
 /** All that is made of a whole pet. The storages are in the other contracts. */
 const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
@@ -61,7 +61,7 @@ it('two pets are not the same when their ids or their idempotency keys differ', 
 
 // Storages, files and clients have them.
 it('the forms of a pet are those of every build', () => {
-  const pet = petWithId(7n, aPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
+  const pet = petWithId(7n, newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
   expect(petTexts(pet)).toStrictEqual(['Rex 🐈', '-7', 'sold']);
   expect(fingerprintOf(pet, (text) => text)).toBe('["Rex 🐈","-7","sold"]');
   expect(toPetValues(pet, undefined)).toStrictEqual([

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { apiKeyChecksum, idempotencyChecksum, petChecksum } from '../../../src/adapters/sqlite/checksum.ts';
-import { aPet } from '../../support/pets.ts';
+import { newPet } from '../../../src/domain/pet.ts';
 
-const REX = aPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' });
+const REX = newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' });
 
 // Existing files contain them.
 it('the checksums of every build are the same', () => {

@@ -2,10 +2,11 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { migrateSchema, readVersion } from '../../../src/adapters/sqlite/schema.ts';
+import { FIRST_SCHEMA_VERSION } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { rex } from '../../support/pets.ts';
-import { count, newDatabase, newFile, newService, otherConnection } from '../../support/sqlite.ts';
+import { count, newFile, newService, otherConnection } from '../../support/sqlite.ts';
 
 const NO_INSTANTS = ['1.5', "'2026-01-01'", '-8640000000000001'];
 
@@ -38,10 +39,11 @@ it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `
   },
 );
 
-it('migrateSchema makes what the first build with this version has created', async () => {
-  const first = await newFile();
+it('migrateSchema begins with what the first release has created', async () => {
+  const [first, file] = [await newFile(), await newFile()];
   await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
-  const { db } = await newDatabase();
+  const db = otherConnection(file);
+  migrateSchema(db, FIRST_SCHEMA_VERSION);
 
   const [expected, created] = [otherConnection(first), db].map((one) =>
     one.prepare('SELECT * FROM sqlite_schema').all(),

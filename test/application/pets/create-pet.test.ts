@@ -28,7 +28,7 @@ it('CreatePet rejects an invalid draft, and neither stores it nor uses an id', a
 it('CreatePet stores what every build has stored: a key is remembered as long as its pet exists', async () => {
   const pets = new InMemoryPetRepository();
   const key = idempotencyKey('a-key', 'an-id', 'POST /v1/pets');
-  await new CreatePet(pets, sha256).execute(aPet(), key);
+  await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);
   const [{ idempotency } = {}] = await pets.read(0n, 1);
   expect(idempotency).toStrictEqual({
     key: 'ad5aa89ade9660588fc57026e7b4e27f286d7a33a7b1e623514f6e32bb44a02a',
