@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Filter } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { throwIfProblem } from '../connection/connect.ts';
 import { SCHEMA } from './collection-plans.ts';
 import { type SchemaDocument, versionsOf } from './collections.ts';
 
@@ -29,6 +30,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   const mine = { _id: 'petstore', 'lease.by': by } as const;
   const lease = { by, until: { $add: ['$$NOW', LEASE_MS] } };
   const renewal = [{ $set: { begun: { $max: ['$begun', SCHEMA.step] }, lease } }];
+  const renew = () => schema.updateOne(mine, renewal);
   const requireMatch = ({ matchedCount }: { readonly matchedCount: number }) => {
     if (matchedCount > 0) return;
     throw new StorageSetupError(
@@ -37,7 +39,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   };
   const hold = async () => {
     const beganMs = performance.now();
-    requireMatch(await schema.updateOne(mine, renewal));
+    requireMatch(await renew());
     // This process may have been stopped before it could read the reply.
     if (performance.now() - beganMs > LEASE_MS / 2) await hold();
   };
@@ -47,16 +49,12 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   const free: Filter<SchemaDocument> = { _id: 'petstore', $or: isFree };
   const deadlineMs = performance.now() + WAIT_MS;
   while ((await schema.updateOne(free, renewal)).matchedCount === 0) {
-    const isLate = performance.now() > deadlineMs;
-    if (isLate)
-      throw new StorageSetupError(`${another} has not ended in ${WAIT_MS / 1_000} s; wait for its end`);
+    const late = `${another} has not ended in ${WAIT_MS / 1_000} s; wait for its end, then migrate again`;
+    throwIfProblem(performance.now() > deadlineMs ? late : undefined);
     await sleep(POLL_INTERVAL_MS);
   }
   // An index can take any time. If a renewal fails, the next `hold` tells whether the place is lost.
-  const renewing = setInterval(
-    () => void Promise.allSettled([schema.updateOne(mine, renewal)]),
-    LEASE_MS / 4,
-  );
+  const renewing = setInterval(() => void Promise.allSettled([renew()]), LEASE_MS / 4);
   try {
     await work(hold);
     const { version, step } = SCHEMA;

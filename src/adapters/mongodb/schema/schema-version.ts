@@ -21,11 +21,8 @@ export async function readSchema(db: Db) {
 }
 
 /** @returns what the operator must do, in one line; `undefined` for a schema that this build can work with */
-export function versionProblem(
-  { version, step, isEarlier }: StoredSchema,
-  databaseName: string,
-  migration: string,
-) {
+export function versionProblem(stored: StoredSchema, databaseName: string, migration: string) {
+  const { version, step, isEarlier } = stored;
   const database = `the database "${databaseName}"`;
   if (version === undefined) return `${database} has no petstore schema; run: ${migration}`;
   if (version === SCHEMA.version && isEarlier)
