@@ -25,8 +25,8 @@ export function versionProblem(stored: StoredSchema, databaseName: string, migra
   const { version, step, isEarlier } = stored;
   const database = `the database "${databaseName}"`;
   if (version === undefined) return `${database} has no petstore schema; run: ${migration}`;
-  if (version === SCHEMA.version && isEarlier)
-    return `${database} has step ${step} of its schema, this build needs step ${SCHEMA.step}; run: ${migration}`;
-  if (SCHEMA.accepts.includes(version)) return undefined;
-  return versionAdvice(database, version, SCHEMA.version, `run: ${migration}`);
+  if (!isEarlier && SCHEMA.accepts.includes(version)) return undefined;
+  if (version !== SCHEMA.version)
+    return versionAdvice(database, version, SCHEMA.version, `run: ${migration}`);
+  return `${database} has step ${step} of its schema, this build needs step ${SCHEMA.step}; run: ${migration}`;
 }
