@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
-import { startService } from '../support/service.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { newFile } from '../support/sqlite.ts';
 import { nextBuild, runBuild } from './next-build.ts';
@@ -90,11 +89,4 @@ describe.each(readdirSync(FIXTURES))('what release %s has stored', (release) => 
       expect(await db.collection('rate_limits').countDocuments()).toBe(1);
     },
   );
-});
-
-it.skipIf(mongo === undefined)(`AUTO_MIGRATE lets a service migrate a database${leftOut}`, async () => {
-  const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
-  await expect(startService({ DATABASE_URL })).rejects.toThrow('petstore migrate');
-  const { url } = await startService({ DATABASE_URL, AUTO_MIGRATE: 'true' });
-  expect((await ask(`${url}/readyz`)).status).toBe(200);
 });

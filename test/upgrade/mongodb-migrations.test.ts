@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BSON } from 'mongodb';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { ask, KEY } from '../support/client.ts';
 import { findingsIn, freshDatabase, openService, throughProxy } from '../support/mongo-database.ts';
 import { aPet } from '../support/pets.ts';
@@ -81,11 +82,12 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `AUTO_MIGRATE takes a step, and only petstore migrate raises the version, while services that accept it go on${leftOut}`,
+  `AUTO_MIGRATE creates a schema and takes a step, and only petstore migrate raises the version, while services that accept it go on${leftOut}`,
   async () => {
-    const [database, next] = [await freshDatabase(mongo!), await nextBuild()];
+    const [database, next] = [await freshDatabase(mongo!, { migrated: false }), await nextBuild()];
     const { url: DATABASE_URL, db } = database;
-    const { probe } = await openService(DATABASE_URL);
+    const { probe, close } = await openMongoStorage(DATABASE_URL, { autoMigrate: true });
+    onTestFinished(close);
     const serve = (AUTO_MIGRATE: string) => runBuild(next, [], { DATABASE_URL, AUTO_MIGRATE, API_KEYS: KEY });
     const table = join(next, 'src/adapters/mongodb/schema/collection-plans.ts');
     const edit = async (from: string, to: string) =>
