@@ -87,7 +87,8 @@ const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
  * What the table below is. `migrate` stores both numbers, and no number ever gets smaller.
  *
  * A change that older builds can live with is a step: an index more, an optional field, a validator that accepts more.
- * Any other change also raises the version, in the second of two releases: docs/operations.md, "Upgrade".
+ * Any other change also raises the version, in the second of two releases: see "Change the schema of a storage" in
+ * docs/architecture.md.
  */
 export const SCHEMA = {
   /** Which builds may write: those that accept it. */
