@@ -24,7 +24,14 @@ import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { hasSteps, isOurs, migrateSchema, readVersion, refuseOtherVersion } from './schema.ts';
+import {
+  hasSteps,
+  isOurs,
+  migrateSchema,
+  readVersion,
+  refuseOtherVersion,
+  SCHEMA_VERSION,
+} from './schema.ts';
 
 /** What a service works with, and what a command that writes works with. */
 export type SqliteStorage = ServiceStorage &
@@ -76,6 +83,10 @@ export async function openSqliteStorage(
       refuseOtherVersion(db);
       return version;
     });
+    if (before !== 0 && before !== SCHEMA_VERSION) {
+      const versions = `from schema version ${before} to ${SCHEMA_VERSION}`;
+      host.warn(`${fileOf(db)} was migrated ${versions}; an earlier release refuses it from now on`);
+    }
     lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
     const guard = guardFiles(db, host, ino, lock && serviceLockPath(fileOf(db)));
     const disk = lock && new LogDisk(db, host, meter);
