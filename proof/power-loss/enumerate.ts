@@ -45,7 +45,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
  * @param skipped the names of runs whose states are not opened
  */
 export async function enumerate(
-  recording: Pick<Recording, 'events' | 'runs'>,
+  recording: Pick<Recording, 'events' | 'runs' | 'build'>,
   scratch: string,
   skipped: ReadonlySet<string> = new Set(),
 ): Promise<Enumerated> {
@@ -60,7 +60,7 @@ export async function enumerate(
       const key = keyOf(files, acknowledged.size);
       if (seen.has(key) && broken === undefined) continue;
       seen.add(key);
-      const problem = broken ?? (await openState(files, database, acknowledged, scratch));
+      const problem = broken ?? (await openState(files, database, acknowledged, scratch, recording.build));
       if (problem !== undefined) wrong.push(`${hasFailed ? `${failure}, ` : ''}${where}: ${problem}`);
       if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
     }

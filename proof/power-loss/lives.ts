@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { numbers } from '../../test/support/numbers.ts';
+import { makeNextBuild } from '../../test/upgrade/next-build.ts';
 import { API_KEY, DATABASE, type Recording } from './recording.ts';
 
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
@@ -111,6 +113,16 @@ async function afterKill(recording: Recording, ...commands: readonly Command[]):
 
 const BESIDE_READER = 'pets beside a reader';
 
+let next: Promise<string> | undefined;
+
+/** The next build, once for all lives, beside their directories. */
+async function besideOf(recording: Recording): Promise<string> {
+  const root = join(dirname(recording.directory), 'next');
+  await mkdir(root);
+  await makeNextBuild(root);
+  return root;
+}
+
 /** The lives of a database. The last run of each is a start that should find everything. */
 export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<void>>> = {
   'starts after a kill': async (recording) => {
@@ -137,6 +149,14 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     // It may be refused.
     recording.refusals.splice(0);
     reader.close();
+    await start(recording);
+  },
+
+  // The next build has a step: a column and an index.
+  'an upgrade': async (recording) => {
+    await killDuringFlush(recording);
+    recording.build = await (next ??= besideOf(recording));
+    await start(recording, 'the start of the next build');
     await start(recording);
   },
 

@@ -1,8 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { petJson } from '../../src/adapters/json/exact-json.ts';
-import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
+import type * as Sqlite from '../../src/adapters/sqlite/storage.ts';
 import { BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
+import type { StorageKind } from '../../src/application/ports/storage-kind.ts';
 import { aPet } from '../../test/support/pets.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
@@ -13,6 +14,7 @@ const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
  *
  * @param acknowledged the pets that must be there, each as its JSON
  * @param scratch an empty directory for the files
+ * @param build the directory of the build that opens it
  * @returns which promise is broken, or why the start is refused
  */
 export async function openState(
@@ -20,6 +22,7 @@ export async function openState(
   database: string,
   acknowledged: ReadonlySet<string>,
   scratch: string,
+  build: string,
 ): Promise<string | undefined> {
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
@@ -28,14 +31,19 @@ export async function openState(
   }
   const url = `sqlite:${join(scratch, database.slice(dirname(database).length))}`;
   try {
-    return await problemOf(url, acknowledged);
+    const { sqliteStorage }: typeof Sqlite = await import(join(build, 'src/adapters/sqlite/storage.ts'));
+    return await problemOf(sqliteStorage, url, acknowledged);
   } catch (error) {
     return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
 }
 
-async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promise<string | undefined> {
-  const service = await sqliteStorage.openService(url, { log: storageHost(), autoMigrate: false });
+async function problemOf(
+  storage: StorageKind,
+  url: string,
+  acknowledged: ReadonlySet<string>,
+): Promise<string | undefined> {
+  const service = await storage.openService(url, { log: storageHost(), autoMigrate: false });
   let greatestId = 0n;
   try {
     const left = new Set(acknowledged);
@@ -53,7 +61,7 @@ async function problemOf(url: string, acknowledged: ReadonlySet<string>): Promis
   } finally {
     await service.close();
   }
-  const checked = await sqliteStorage.openForChecking(url);
+  const checked = await storage.openForChecking(url);
   try {
     for await (const { about, problem } of checked.inspector.findings()) {
       return `check finds: ${about} ${problem}`;

@@ -35,9 +35,9 @@ describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOu
   });
 
   function enumerated(change: (event: DiskEvent, number: number) => DiskEvent = (event) => event) {
-    const { events, runs } = recording;
+    const { events, runs, build } = recording;
     // A test that takes too long goes on beside the next one.
-    return enumerate({ events: events.map(change), runs }, join(memory.path, `${Math.random()}`));
+    return enumerate({ events: events.map(change), runs, build }, join(memory.path, `${Math.random()}`));
   }
 
   it('or a kill before any sync leaves every acknowledged pet, gives no id again, and is no surprise to the next start', async () => {

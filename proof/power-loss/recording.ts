@@ -45,6 +45,8 @@ export class Recording {
   readonly runs: Run[] = [];
   /** Why runs without a fault have failed. */
   readonly refusals: string[] = [];
+  /** The directory of the build that runs, and that the next start has. */
+  build = ROOT;
   readonly #fault: Fault | undefined;
   readonly #files = new Set<string>();
 
@@ -112,7 +114,7 @@ export class Recording {
     const env = { API_KEYS: API_KEY, PORT: '0', LOG_LEVEL: 'info', DATABASE_URL: `sqlite:${database}` };
     const { library, file = '', at } = fault ?? {};
     const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${at}` };
-    const child = spawn('strace', [...options, process.execPath, join(ROOT, SERVICE[0]), ...args], {
+    const child = spawn('strace', [...options, process.execPath, join(this.build, SERVICE[0]), ...args], {
       cwd: this.directory,
       detached: true,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env, ...failure },

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cp, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Program, ROOT, run, SERVICE, SERVICE_ENV } from '../support/process.ts';
@@ -21,13 +22,18 @@ const PARTS = ['src', 'bin', 'package.json', 'tsconfig.json'];
 /** Makes the next build in a new directory, which the end of the test removes. */
 export async function nextBuild(): Promise<string> {
   const root = await testDirectory();
+  await makeNextBuild(root);
+  return root;
+}
+
+/** @param root an empty directory */
+export async function makeNextBuild(root: string): Promise<void> {
   for (const part of PARTS) await cp(join(ROOT, part), join(root, part), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   // Not as a part of a repository that the directory may be in.
-  const program = run('git', ['apply', PATCH], { GIT_CEILING_DIRECTORIES: dirname(root) }, root);
-  const { code } = await program.ended;
-  if (code !== 0) throw new Error(`${program.stderr}${STALE}`);
-  return root;
+  const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
+  const { status, stderr } = spawnSync('git', ['apply', PATCH], { cwd: root, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${stderr}${STALE}`);
 }
 
 /** Runs the service or a command of the build in this directory, like `runService`. */
