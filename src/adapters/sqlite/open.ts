@@ -24,14 +24,7 @@ import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import {
-  hasSteps,
-  isOurs,
-  migrateSchema,
-  readVersion,
-  refuseOtherVersion,
-  SCHEMA_VERSION,
-} from './schema.ts';
+import { hasSteps, isOurs, migrateSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes works with. */
 export type SqliteStorage = ServiceStorage &
@@ -83,9 +76,10 @@ export async function openSqliteStorage(
       refuseOtherVersion(db);
       return version;
     });
-    if (before !== 0 && before !== SCHEMA_VERSION) {
-      const versions = `from schema version ${before} to ${SCHEMA_VERSION}`;
-      host.warn(`${fileOf(db)} was migrated ${versions}; an earlier release refuses it from now on`);
+    if (before !== 0 && !isOurs(before)) {
+      host.warn(
+        `${fileOf(db)} had schema version ${before} and was migrated; earlier releases refuse it now`,
+      );
     }
     lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
     const guard = guardFiles(db, host, ino, lock && serviceLockPath(fileOf(db)));
