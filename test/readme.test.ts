@@ -1,4 +1,4 @@
-import { readFile, symlink } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { STORAGES } from '../src/main/config/storages.ts';
@@ -7,8 +7,8 @@ import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
-import { DONE, type Program, ROOT, run } from './support/process.ts';
-import { testDirectory } from './support/test-directory.ts';
+import { DONE, ROOT, run } from './support/process.ts';
+import { freshClone, Shell } from './support/shell.ts';
 
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
@@ -16,47 +16,6 @@ const VARIABLES = Object.values(variables(STORAGES));
 
 function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
-}
-
-/** A directory with what the commands of the page need of the project, where they leave their files. */
-async function freshClone(): Promise<string> {
-  const directory = await testDirectory();
-  const needed = ['bin', 'examples', 'node_modules', 'package.json'];
-  await Promise.all(needed.map((name) => symlink(join(ROOT, name), join(directory, name))));
-  return directory;
-}
-
-/** One shell, as a reader has it. A service runs in its background. */
-class Shell {
-  readonly program: Program;
-  #blocks = 0;
-  #services = 0;
-
-  constructor(cwd: string) {
-    // A free port. Enough requests for the tour, and not for all animals a second time.
-    this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
-    this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
-  }
-
-  /** Runs the commands, which must succeed. Resolves with what they print. */
-  async prints(lines: string): Promise<string> {
-    const [before, after] = [`== ${this.#blocks}\n`, `== ${++this.#blocks}\n`];
-    this.program.write(`${lines}\necho '${after.trim()}'\n`);
-    await this.program.printed(new RegExp(after));
-    const { stdout } = this.program;
-    const start = stdout.indexOf(before);
-    return stdout.slice(start < 0 ? 0 : start + before.length, stdout.indexOf(after));
-  }
-
-  /** Runs commands that end with a start. Resolves with the request to paste. */
-  async starts(lines: string): Promise<string> {
-    // `npm ci` would remove the packages that this test runs on.
-    const start = lines.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
-    await this.prints(start.replace(/npm start$/m, 'npm start >/dev/null &'));
-    const hints = new RegExp(`(?:^ {2}curl [^]*?\\n){${++this.#services}}`, 'm');
-    const [text] = await this.program.printed(hints, 'stderr');
-    return text.slice(text.lastIndexOf('  curl '));
-  }
 }
 
 /** What the page shows as the output of the commands of a section. */

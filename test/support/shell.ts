@@ -1,0 +1,50 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Program, ROOT, run } from './process.ts';
+import { testDirectory } from './test-directory.ts';
+
+/** A directory with what the commands of a page need of the project, where they leave their files. */
+export async function freshClone(): Promise<string> {
+  const directory = await testDirectory();
+  const needed = ['bin', 'examples', 'node_modules', 'package.json'];
+  await Promise.all(needed.map((name) => symlink(join(ROOT, name), join(directory, name))));
+  return directory;
+}
+
+/** One shell, as a reader has it. A service runs in its background. */
+export class Shell {
+  readonly program: Program;
+  #blocks = 0;
+  #services = 0;
+
+  constructor(cwd: string) {
+    // A free port. Enough requests for the tour, and not for all animals a second time.
+    this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
+    this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
+  }
+
+  /** Runs the commands, which must succeed. Resolves with what they print. */
+  async prints(lines: string): Promise<string> {
+    const [before, after] = [`== ${this.#blocks}\n`, `== ${++this.#blocks}\n`];
+    this.program.write(`${lines}\necho '${after.trim()}'\n`);
+    await this.program.printed(new RegExp(after));
+    const { stdout } = this.program;
+    const start = stdout.indexOf(before);
+    return stdout.slice(start < 0 ? 0 : start + before.length, stdout.indexOf(after));
+  }
+
+  /**
+   * Runs commands that end with a start. Resolves with the line that it prints on standard error, by default the request
+   * to paste.
+   *
+   * @param sign how the line begins. Each start of the shell prints one
+   */
+  async starts(lines: string, sign = '  curl '): Promise<string> {
+    // `npm ci` would remove the packages that this test runs on.
+    const start = lines.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
+    await this.prints(start.replace(/npm start$/m, 'npm start >&2 &'));
+    const printed = new RegExp(`(?:${sign}[^]*?){${++this.#services}}\\n`);
+    const [text] = await this.program.printed(printed, 'stderr');
+    return text.slice(text.lastIndexOf(sign));
+  }
+}
