@@ -1,0 +1,61 @@
+import { readdir } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { blocksOf, readDocument } from '../support/document.ts';
+import { DONE, run } from '../support/process.ts';
+import { freshClone, Shell } from '../support/shell.ts';
+
+const blocks = blocksOf(await readDocument('docs/guide/a-first-day.md'));
+
+/** The commands of a section, and its outputs. */
+function partsOf(section: string) {
+  const ofSection = blocks.filter((block) => block.section === section && block.language !== 'mermaid');
+  const texts = (isCommand: boolean) =>
+    ofSection.filter(({ language }) => (language === 'sh') === isCommand).map(({ text }) => text);
+  return { commands: texts(true), shown: texts(false) };
+}
+
+it('the first day works from top to bottom in one shell, and prints what it shows', async () => {
+  const directory = await freshClone();
+  const before = await readdir(directory);
+  const shell = new Shell(directory);
+  const first = partsOf('Start the service');
+  const request = await shell.starts(first.commands[0]!);
+  const [, made = '', url = ''] = /Bearer (\S+)' '(\S+)\/v1\/pets'/.exec(request) ?? [];
+  expect(request.replace(made, 'pets_…').replace(url, 'http://127.0.0.1:3000')).toBe(first.shown[0]);
+  expect(`${await shell.prints(request)}\n`).toBe(first.shown[1]);
+
+  const created = partsOf('Create a key');
+  const list = await shell.prints(created.commands[0]!.replace('http://127.0.0.1:3000', url));
+  // Dates and the id differ.
+  const form = (text: string) => text.replaceAll(/[0-9a-f]{16}|\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, '…');
+  expect(form(list)).toBe(form(created.shown[0]!));
+
+  for (const section of ['Add a first pet', 'Read a page of pets', 'See an error', 'Make a backup']) {
+    const { commands, shown } = partsOf(section);
+    for (const [n, text] of commands.entries()) expect(await shell.prints(text)).toBe(shown[n]);
+  }
+
+  const copy = partsOf('Restore a copy');
+  expect(await shell.prints(copy.commands[0]!)).toBe(copy.shown[0]);
+  const listening = await shell.starts(copy.commands[1]!, '"listening on ');
+  const [copyUrl = ''] = /http:[^ ]+/.exec(listening) ?? [];
+  const asked = await shell.prints(copy.commands[2]!.replace('http://127.0.0.1:3001', copyUrl));
+  expect(asked).toBe(copy.shown[1]);
+
+  const [revoke, remove] = partsOf('The end').commands;
+  await shell.prints(revoke!);
+  const status = `curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $KEY"`;
+  await expect.poll(() => shell.prints(`${status} "$URL/pets"; echo`)).toBe('401\n');
+  expect(await shell.prints(`${status} "$COPY/pets"; echo`)).toBe('200\n');
+  shell.program.write('exit\n');
+  expect(await shell.program.ended).toStrictEqual(DONE);
+  await run('bash', ['-c', remove!], {}, directory).succeeded();
+  expect(await readdir(directory)).toStrictEqual(before);
+});
+
+it('the test of the first day runs every command of the page', () => {
+  const sections = ['Start the service', 'Create a key', 'Add a first pet', 'Read a page of pets'];
+  sections.push('See an error', 'Make a backup', 'Restore a copy', 'The end');
+  const found = new Set(blocks.filter(({ language }) => language === 'sh').map(({ section }) => section));
+  expect([...found]).toStrictEqual(sections);
+});
