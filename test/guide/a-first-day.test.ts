@@ -52,10 +52,3 @@ it('the first day works from top to bottom in one shell, and prints what it show
   await run('bash', ['-c', remove!], {}, directory).succeeded();
   expect(await readdir(directory)).toStrictEqual(before);
 });
-
-it('the test of the first day runs every command of the page', () => {
-  const sections = ['Start the service', 'Create a key', 'Add a first pet', 'Read a page of pets'];
-  sections.push('See an error', 'Make a backup', 'Restore a copy', 'The end');
-  const found = new Set(blocks.filter(({ language }) => language === 'sh').map(({ section }) => section));
-  expect([...found]).toStrictEqual(sections);
-});
