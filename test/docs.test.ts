@@ -23,6 +23,18 @@ const EXECUTED = new Map([
     'docs/operations.md',
     'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade SQLite, Upgrade MongoDB, Lose a member, TLS, systemd',
   ],
+  // test/guide
+  [
+    'docs/guide/a-first-day.md',
+    'Start the service, Create a key, Add a first pet, Read a page of pets, See an error, Make a backup, ' +
+      'Restore a copy, The end',
+  ],
+  [
+    'docs/guide/exchange-an-adapter.md',
+    'What you build, `json-file.ts`: a file that is replaced whole, `pet-repository.ts`: the pets, ' +
+      '`api-key-repository.ts`: the API keys, `storage.ts`: how the program opens it, Tell the program, ' +
+      'Hold it to the contracts, Break it on purpose, Run a service on it',
+  ],
   // An UPDATE as in test/adapters/sqlite/damage.test.ts
   ['docs/storage.md', 'When a record is damaged'],
 ]);

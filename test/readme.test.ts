@@ -7,7 +7,7 @@ import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
-import { DONE, ROOT, run } from './support/process.ts';
+import { DONE, run } from './support/process.ts';
 import { freshClone, Shell } from './support/shell.ts';
 
 const readme = await readDocument('README.md');

@@ -2,7 +2,7 @@ import { cp, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
-import { blocksOf, readDocument } from '../support/document.ts';
+import { type Block, blocksOf, readDocument } from '../support/document.ts';
 import { DONE, ROOT } from '../support/process.ts';
 import { Shell } from '../support/shell.ts';
 import { testDirectory } from '../support/test-directory.ts';
@@ -18,6 +18,12 @@ function form(text: string): string {
   return stripVTControlCharacters(text).trim().replaceAll(/\d+/g, '0').replaceAll(/ +/g, ' ');
 }
 
+/** A page shows some lines of what a `console` prints, and otherwise all of it. */
+function expectShown(printed: string, { language, text }: Omit<Block, 'section'>): void {
+  if (language !== 'console') return expect(printed).toBe(text);
+  for (const line of text.trim().split('\n')) expect(form(printed)).toContain(form(line));
+}
+
 it('the storage of the guide keeps the contracts, notices a fault, and serves requests', async () => {
   const directory = await testDirectory();
   for (const name of [...FOLDERS, ...FILES]) {
@@ -29,15 +35,13 @@ it('the storage of the guide keeps the contracts, notices a fault, and serves re
   let url = '';
 
   for (const { section, language, text } of blocks) {
-    if (language === 'ts') {
+    if (language === 'typescript') {
       const [, name = ''] = /`(.*)`/.exec(section) ?? [];
       await writeFile(join(directory, 'src/adapters/json-file', name), text);
     } else if (language === 'diff') await shell.prints(`git apply <<'END'\n${text}END`);
     else if (text.endsWith('npm start\n')) [url = ''] = /http:\/\/[^/]+/.exec(await shell.starts(text))!;
     else if (language === 'sh') printed = await shell.prints(text.replace('http://127.0.0.1:3000', url));
-    else if (language === 'console') {
-      for (const line of text.trim().split('\n')) expect(form(printed)).toContain(form(line));
-    } else if (language !== 'mermaid') expect(printed).toBe(text);
+    else if (language !== 'mermaid') expectShown(printed, { language, text });
   }
 
   shell.program.write('exit\n');
