@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const ISOLATED = ['test/{adapters,main}/tracing/**/*.test.ts'];
 
 /** They mostly wait for programs. At the end of a run, a core would wait for them. */
-const FIRST = ['test/{bin,deploy,guide,operations,package}/**/*.test.ts', 'test/readme.test.ts'];
+const FIRST = ['test/{bin,deploy,guide,operations,package,upgrade}/**/*.test.ts', 'test/readme.test.ts'];
 
 /** What a client does to a connection: over TLS again. */
 const OVER_TLS = [

@@ -140,5 +140,4 @@ it.skipIf(STRACE_MISSING).each(['pwrite64', 'fsync', 'ftruncate', 'unlink'])(
     expect([...seen]).toStrictEqual([OLD, NEW]);
     expect((await petstore(next, 'check')).stdout).toBe('checked 5 pets and 4 API keys\n');
   },
-  200_000,
 );
