@@ -41,8 +41,7 @@ const LATER = 'a later build has made or begun step';
 async function change(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
   // Another migration may have ended meanwhile.
   const { stored, repairs } = await plan(db, program);
-  if (stored.isLater)
-    throw new StorageSetupError(`${LATER} ${stored.last} of the schema; nothing was changed`);
+  if (stored.isLater) throw new StorageSetupError(`${LATER} ${stored.last}, and nothing was changed`);
   for (const repair of repairs) {
     await hold();
     await repair(db);

@@ -12,8 +12,6 @@ const LEASE_MS = 10_000;
 /** Longer than a killed migration keeps its place. */
 const WAIT_MS = 60_000;
 
-const POLL_INTERVAL_MS = 100;
-
 /**
  * Does the work of a migration while no other migration changes anything, and stores the version and the step of this
  * build afterwards. Before, it stores the step as begun: from then on, older builds do not judge what they find.
@@ -51,7 +49,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   while ((await schema.updateOne(free, renewal)).matchedCount === 0) {
     const late = `${another} has not ended in ${WAIT_MS / 1_000} s; wait for its end, then migrate again`;
     throwIfProblem(performance.now() > deadlineMs ? late : undefined);
-    await sleep(POLL_INTERVAL_MS);
+    await sleep(LEASE_MS / 100);
   }
   // An index can take any time. If a renewal fails, the next `hold` tells whether the place is lost.
   const renewing = setInterval(() => void Promise.allSettled([renew()]), LEASE_MS / 4);

@@ -86,8 +86,8 @@ function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: Colle
     `db.getCollection("${name}_copy").renameCollection("${name}")`;
   const modify = (how: string) => `db.runCommand({ collMod: "${name}", ${how} })`;
   const unset = modify('validator: {}, validationLevel: "strict", validationAction: "error"');
-  const how = { ...ENFORCED, validator: planned };
-  const set = (db: Db) => db.command({ collMod: name, ...how, writeConcern: durable(db) });
+  const how = { collMod: name, validator: planned, ...ENFORCED };
+  const set = (db: Db) => db.command({ ...how, writeConcern: durable(db) });
   const expires = expireAfterSeconds !== undefined;
   const reorders = collation !== undefined && collation.locale !== 'simple';
   const isEnforced = validationLevel === 'strict' && validationAction === 'error';
@@ -98,14 +98,13 @@ function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: Colle
   const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
   // A step replaces the validator of an earlier one, and with it what an operator has put in its place.
   const replace = stored.isEarlier ? set : unset;
-  const isJudged = !stored.isLater;
   return [
     [info.type !== 'collection', `is a ${info.type}`, copy],
     [capped === true, 'is capped, so it deletes its oldest documents', copy],
     [expires, 'deletes documents after a time', modify('expireAfterSeconds: "off"')],
     [reorders, 'has a collation, which compares text in another way', copy],
-    [isJudged && lacks, 'lacks its validator', set, 'none'],
-    [isJudged && !lacks && !isOurs, 'has another validator', replace, harm],
+    [!stored.isLater && lacks, 'lacks its validator', set, 'none'],
+    [!stored.isLater && !lacks && !isOurs, 'has another validator', replace, harm],
   ];
 }
 
