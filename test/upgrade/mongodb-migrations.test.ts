@@ -27,14 +27,13 @@ it.skipIf(mongo === undefined)(
     const kills = steps.map(async (commands) => {
       const database = await freshDatabase(mongo!);
       const { proxy, url } = await throughProxy(database.url);
-      let held = proxy.hold(commands[0]!);
       const migration = migrate(next, url);
-      for (const command of commands.slice(1)) {
-        const release = await held;
-        held = proxy.hold(command);
+      let release = () => {};
+      for (const command of commands) {
+        const held = proxy.hold(command);
         release();
+        release = await held;
       }
-      await held;
       await migration.kill();
 
       const { pets } = await openService(database.url);
