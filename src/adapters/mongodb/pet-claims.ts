@@ -1,4 +1,5 @@
 import assert, { AssertionError } from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoServerError } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
@@ -20,6 +21,9 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
  * takes as long at most. The driver has been seen to wait forever for a reply whose connection was reset.
  */
 const REPLY_TIMEOUT_MS = 5_000;
+
+/** How long a service gives way at most. */
+const MAX_PAUSE_MS = 500;
 
 /**
  * Stores new pets. The insert itself claims their ids: a service inserts everything that waits, in order, under the ids
@@ -43,6 +47,10 @@ export class PetClaims {
   /** The greatest id that is known in this term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
+  /** How long inserts have lost to other services since this one has stored a pet. */
+  #losingMs = 0;
+  /** The moving average of that time. 0 while no other service stores pets. */
+  #lostMs = 0;
 
   constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
     this.#db = db;
@@ -82,10 +90,12 @@ export class PetClaims {
       const wasSent = batch[0]?.document !== undefined;
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
+      const sentAtMs = performance.now();
       const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents, wasSent));
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
-      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
+      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
+      else if (this.#losingMs + this.#lostMs > 0) await this.#giveWay(sentAtMs);
     }
   }
 
@@ -140,7 +150,7 @@ export class PetClaims {
    * @param batch begins with the claim that was rejected; those behind it were not tried
    * @param wasSent whether an earlier attempt may have stored some of them
    */
-  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
+  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean, sentAtMs: number): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);
     if (field !== '_id' && field !== 'idem.k') {
@@ -167,6 +177,7 @@ export class PetClaims {
       assert(last >= this.#last, `the greatest pet id fell from ${this.#last} to ${last}: pets were removed`);
     }
     this.#last = last;
+    if (isIdTaken) this.#losingMs += performance.now() - sentAtMs;
     const byKey = new Map(found.map((document) => [document.idem?.k, document]));
     for (const claim of batch.splice(0)) {
       const existing = claim.idempotency && byKey.get(claim.idempotency.key);
@@ -188,5 +199,21 @@ export class PetClaims {
   #again(claim: Claim): void {
     delete claim.document;
     void this.#inserts.add(claim);
+  }
+
+  /**
+   * Lets the other services store something. An insert that is sent at a random time waits for half of them on average.
+   * So twice that wait and a round trip are about what all of them need.
+   *
+   * Without it, a service that has just stored pets always sends its next insert before one that has collided. While a
+   * majority takes seconds to confirm a write, as after a primary freezes, the requests of the other one would fail.
+   */
+  async #giveWay(sentAtMs: number): Promise<void> {
+    this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
+    this.#losingMs = 0;
+    await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#lostMs, MAX_PAUSE_MS));
+    const before = this.#last;
+    this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db, LATEST));
+    if (this.#last === before) this.#lostMs = 0;
   }
 }
