@@ -29,7 +29,7 @@ it.each([
 ])(
   'the direct dependencies have a reason, and those of the service a replacement: %s',
   async (section, columns, dependencies) => {
-    const reasons = tableOf(await readDocument('docs/dependencies.md'), section);
+    const reasons = tableOf(await readDocument('docs/decisions.md'), section);
 
     expect(reasons.map(([name]) => name)).toStrictEqual(Object.keys(dependencies));
     expect(reasons.filter((cells) => cells.length !== columns || cells.includes(''))).toStrictEqual([]);

@@ -17,12 +17,21 @@ const EXECUTED = new Map([
   // test/readme.test.ts
   ['README.md', 'Petstore, Tests, A tour, Keys, Storage, Moving pets and backups'],
   // npm run test:clients
-  ['docs/clients.md', 'Run one, curl, TypeScript, Python, Go, Java, A feed of new animals, Other generators'],
-  // test/operations and, for TLS, test/main/service/tls.test.ts
   [
-    'docs/operations.md',
-    'Keys in containers, Rotate keys, Back up, Restore, Move, Upgrade SQLite, Upgrade MongoDB, Lose a member, TLS, systemd',
+    'docs/how-to/write-a-client.md',
+    'Run one, curl, TypeScript, Python, Go, Java, A feed of new animals, Other generators',
   ],
+  // test/operations
+  ['docs/how-to/manage-keys.md', 'Keys in containers, Rotate keys'],
+  ['docs/how-to/back-up-and-restore.md', 'Back up, Restore'],
+  ['docs/how-to/move-pets.md', 'Move'],
+  ['docs/how-to/upgrade.md', 'Upgrade SQLite, Upgrade MongoDB'],
+  ['docs/how-to/lose-a-member-or-the-machine.md', 'Lose a member'],
+  ['docs/how-to/run-in-containers-or-under-systemd.md', 'systemd'],
+  // test/main/service/tls.test.ts
+  ['docs/how-to/use-tls.md', 'TLS'],
+  // An UPDATE as in test/adapters/sqlite/damage.test.ts
+  ['docs/how-to/what-went-wrong.md', 'When a record is damaged'],
   // test/guide
   [
     'docs/guide/a-first-day.md',
@@ -35,8 +44,6 @@ const EXECUTED = new Map([
       '`api-key-repository.ts`: the API keys, `storage.ts`: how the program opens it, Tell the program, ' +
       'Hold it to the contracts, Break it on purpose, Run a service on it',
   ],
-  // An UPDATE as in test/adapters/sqlite/damage.test.ts
-  ['docs/storage.md', 'When a record is damaged'],
 ]);
 
 const patterns = ['*.md', 'docs/**/*.md', '{deploy,bench,proof}/*.md', 'proof/*/results.md', '.github/*.md'];
@@ -100,7 +107,7 @@ it('docs/README.md lists every document of docs', () => {
 
 it('the picture of the architecture has every folder of src', async () => {
   const [, picture = ''] =
-    /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
+    /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/explanation/architecture.md') ?? '') ?? [];
   const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
   const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
   const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
@@ -112,8 +119,10 @@ it('the picture of the architecture has every folder of src', async () => {
 
 it('what to read first has about as many lines as its heading says', async () => {
   const [, lines = '', list = ''] =
-    /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
-  const files = Array.from(list.matchAll(/\]\(\.\.\/(.*?)\)/g), ([, path = '']) =>
+    /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(
+      documents.get('docs/explanation/architecture.md') ?? '',
+    ) ?? [];
+  const files = Array.from(list.matchAll(/\]\(\.\.\/\.\.\/(.*?)\)/g), ([, path = '']) =>
     readFile(join(ROOT, path), 'utf8'),
   );
   const found = (await Promise.all(files)).map((text) => text.split('\n').length - 1);

@@ -5,7 +5,10 @@ export type Generator = {
   readonly needs: readonly Tool[];
   /** What the program prints. {@link TRANSCRIPT} by default. */
   readonly output?: string;
-} & (Called | { /** The block below it in `docs/clients.md` does everything. */ readonly heading: string });
+} & (
+  | Called
+  | { /** The block below it in `docs/how-to/write-a-client.md` does everything. */ readonly heading: string }
+);
 
 export type Called = {
   /** Generates the client from the `openapi.json` in the folder. A command line, run in the folder. */

@@ -66,7 +66,7 @@ function partition(
 
 export const PARTITION_SCENARIOS: readonly MongoScenario[] = [
   partition('MongoDB: the primary cut off from all members and services', { replicaSet: { bridged: true } }),
-  // With a shorter timeout the gap that docs/storage.md names would show: lists from the old primary.
+  // With a shorter timeout the gap that docs/reference/storages.md names would show: lists from the old primary.
   partition(
     'MongoDB: the primary and one of two services cut off',
     { replicaSet: { bridged: true, settings: SLOW_ELECTIONS }, onlyInFull: true },

@@ -1,4 +1,4 @@
-// Follows the last steps for a new storage in docs/architecture.md, with one in memory that only the tests know.
+// Follows the last steps for a new storage in docs/explanation/architecture.md, with one in memory that only the tests know.
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
 import { parseDatabaseUrl, STORAGES } from '../../src/main/config/storages.ts';

@@ -6,7 +6,7 @@ import { testDirectory } from '../support/test-directory.ts';
 
 /**
  * The next version of the product: pets may have a `nickname`, and each storage has one step, with a column or a wider
- * validator, and an index. The patch follows the recipe "Add a field to a pet" of docs/architecture.md.
+ * validator, and an index. The patch follows the recipe "Add a field to a pet" of docs/explanation/architecture.md.
  */
 const PATCH = join(ROOT, 'test/upgrade/next-build.patch');
 

@@ -47,7 +47,7 @@ type Options = {
  * the page cache and returns. The flush runs in another thread. The writes resolve when a flush that began after their
  * commit has ended well. Until then their pets are hidden: see {@link Flushes}.
  *
- * A sync that fails ends the process: after it, no later one can be believed. See docs/storage.md#when-a-sync-fails.
+ * A sync that fails ends the process: after it, no later one can be believed. See docs/reference/storages.md#when-a-sync-fails.
  */
 export class CommitQueue {
   readonly #db: DatabaseSync;

@@ -123,7 +123,7 @@ function refusesLocks(directory: string): boolean {
 /**
  * Ends the process when a sync of SQLite has failed. Without a close, which would checkpoint.
  *
- * @see docs/storage.md#when-a-sync-fails
+ * @see docs/reference/storages.md#when-a-sync-fails
  */
 export function endIfSyncFailed(error: unknown, host: StorageHost): void {
   const { errcode, message } = error as Error & { readonly errcode?: number };

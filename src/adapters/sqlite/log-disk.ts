@@ -50,7 +50,7 @@ const CHECKPOINT_PROGRAM = `
  * pool of Node, checkpoints in a thread that begins when the log first needs one.
  *
  * A sync that fails, and the end of the thread, end the process in the callback that learns of it:
- * docs/storage.md#when-a-sync-fails.
+ * docs/reference/storages.md#when-a-sync-fails.
  *
  * Two flushes may be under way, each on a descriptor of its own: of two on one descriptor, only one is told of a lost
  * page. SQLite holds no lock on the log, so its descriptors may be closed. Closing one of the database or of the `-shm`

@@ -14,7 +14,7 @@ import { endUnclosed, isBusy, retryWhileBusy, setupError } from './errors.ts';
  *
  * On ext4, a page whose first write has failed cannot be written again in its place: the sync is good, and the disk has
  * zeros. Such a page needs a new block. So the log is copied to a new file, and the pages by which the database has grown
- * are cut off before they are written again. docs/storage.md#when-a-sync-fails has a picture.
+ * are cut off before they are written again. docs/reference/storages.md#when-a-sync-fails has a picture.
  *
  * A failure ends the process, because closing a connection would checkpoint: all but that another program has the file
  * open.

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 
-/** The pattern for secret scanners in docs/operations.md. */
+/** The pattern for secret scanners in docs/how-to/manage-keys.md. */
 const SCANNER = /pets_[0-9a-f]{16}_[0-9A-Za-z]{49}/;
 
 /** Computed with Python's zlib and hashlib. */

@@ -94,11 +94,11 @@ it('SIGHUP with a certificate does not end a start that waits for the storage; S
   expect(service.stderr).toBe('');
 });
 
-it('is made and used by the commands of docs/operations.md', async ({ skip }) => {
+it('is made and used by the commands of docs/how-to/use-tls.md', async ({ skip }) => {
   const openssl = run('openssl', ['version']);
   const found = await openssl.ended.catch(() => undefined);
   if (found?.code !== 0) skip('no openssl on PATH: install it');
-  const document = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+  const document = await readFile(join(ROOT, 'docs/how-to/use-tls.md'), 'utf8');
   const directory = await testDirectory();
   const [, text = ''] = /^```sh\n(openssl .*?)^```$/ms.exec(document) ?? [];
   const commands = text.replaceAll(/\b(cert|key)\.pem/g, `${directory}/$1.pem`).replace('npm', 'exec npm');

@@ -88,7 +88,7 @@ const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
  *
  * A change that older builds can live with is a step: an index more, an optional field, a validator that accepts more.
  * Any other change also raises the version, in the second of two releases: see "Change the schema of a storage" in
- * docs/architecture.md.
+ * docs/explanation/architecture.md.
  */
 export const SCHEMA = {
   /** Which builds may write: those that accept it. */
