@@ -326,7 +326,6 @@ describe('the docs page in a browser', () => {
     const box = await visited.page.locator(block('listPets')).boundingBox();
     expect(box!.y + box!.height).toBeLessThan(LAPTOP.height);
     expect(await visited.transferred()).toBeLessThan(1_500_000);
-    await screenshot(visited.page, 'docs');
     expectQuiet(visited);
   });
 
@@ -342,7 +341,6 @@ describe('the docs page in a browser', () => {
     for (const [operation, field, value] of FIELDS) {
       await press(page, `${block(operation)} .opblock-summary-control`);
       await type(page, `${block(operation)} ${field}`, value);
-      if (viewport === PHONE && operation === 'listPets') await screenshot(page, 'docs-phone');
       await execute(page, operation);
       const answer = (await page.locator(`${block(operation)} .live-responses-table`).boundingBox())!;
       expect(answer.x > viewport.width / 2).toBe(viewport !== PHONE);
@@ -426,6 +424,7 @@ describe('the docs page in a browser', () => {
     const { page } = visited;
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(background);
     expect(await findings(page)).toStrictEqual([]);
+    if (viewport === LAPTOP) await screenshot(page, `docs-${colorScheme}`);
     await authorize(visited);
     for (const [operation, field, value] of FIELDS) {
       await press(page, `${block(operation)} .opblock-summary-control`);
