@@ -9,10 +9,7 @@ import { runAndTranslate } from './errors.ts';
 import { type ApiKeyRow, toColumns, toKey } from './api-key-row.ts';
 import { KEY_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 
-/**
- * API keys in a SQLite file. Reads run at once. The command line changes keys while a service has the file open, so a
- * write may have to wait for a lock.
- */
+/** A write may wait for the lock of a command that changes keys. */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #write: DurableWrite;
   readonly #statements: Prepared<typeof KEY_STATEMENTS>;
@@ -54,7 +51,6 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     await this.#write(() => {
       for (const [id, at] of copies) {
         const key = this.#stored(id);
-        // A damaged key stays as it is.
         if (key === undefined || key instanceof DamagedApiKey) continue;
         if (isUseDue(key, at)) this.#store({ ...key, lastUsedAt: at });
       }

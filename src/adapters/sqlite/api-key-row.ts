@@ -3,17 +3,15 @@ import { parseStoredApiKey } from '../../application/keys/stored-keys.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { apiKeyChecksum, blobToHash, hashToBlob, isChecksum } from './checksum.ts';
 
-/** The columns of an {@link ApiKeyRow}. */
 export const KEY_COLUMNS =
   'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at, origin_id, checksum';
 
-/** A damaged file may hold anything in every column. Scopes are separated by spaces. */
+/** A damaged file may hold anything in every column. A space separates two scopes. */
 export type ApiKeyRow = Readonly<Record<keyof ReturnType<typeof toColumns>, unknown>>;
 
-/** The row of an API key. */
 export function toColumns(key: ApiKey) {
   const { createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
-  // The checksum covers them in this order. A new column comes last.
+  // The checksum covers the columns in this order. A new column comes last.
   const columns = {
     id: key.id,
     digest: key.digest,
@@ -30,7 +28,7 @@ export function toColumns(key: ApiKey) {
   return { ...columns, digest: hashToBlob(key.digest), checksum: apiKeyChecksum(Object.values(columns)) };
 }
 
-/** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */
+/** @throws {RangeError} for an invalid date. SQLite would store NaN as NULL, which means never */
 function toInteger(time: Date): bigint {
   return BigInt(time.getTime());
 }
@@ -56,7 +54,7 @@ export function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   return new DamagedApiKey(key.id, 'its fields must match its checksum');
 }
 
-// A damaged file may hold other types than integers. They pass unchanged, and `parseStoredApiKey` refuses them.
+// A damaged file may hold other types than integers, which stay unchanged and which `parseStoredApiKey` refuses.
 
 function toDate(ms: unknown): unknown {
   if (ms === null) return undefined;

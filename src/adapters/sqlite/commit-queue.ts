@@ -8,13 +8,12 @@ import type { FileGuard } from './file-guard.ts';
 import { type Batch, Flushes } from './flushes.ts';
 import type { LogDisk } from './log-disk.ts';
 
-/** How long a write may take: for a lock of another connection, for a checkpoint, and for its flush. */
+/** The longest duration of a write, from its call to the end of its flush. */
 const WRITE_TIMEOUT_MS = 10_000;
 
-/** A flush that takes less, as the event loop sees it, is over before many callers have sent their next requests. */
+/** After a quicker flush, the queue waits one more turn for inserts: see docs/explanation/group-commit.md. */
 const QUICK_FLUSH_MS = 1.5;
 
-/** After this time, a close that waits for the disk tells the operator. */
 const SLOW_CLOSE_MS = 1_000;
 
 type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
@@ -23,11 +22,11 @@ type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
 };
 
 /**
- * Runs a write in a transaction of its own. Resolves when it is on the disk and the next start will find it.
+ * Runs a write in a transaction of its own. Resolves when the write is on the disk and the next start will find it.
  *
  * @param timeoutMs {@link WRITE_TIMEOUT_MS} by default
- * @throws what the write throws, after which nothing is stored
- * @throws {StorageUnavailable} also after the time: what was not committed by then never is
+ * @throws the error of the write, after which nothing is stored
+ * @throws {StorageUnavailable} also after the timeout; a write that is not committed by then is never committed
  */
 export type DurableWrite = <T>(write: () => T, timeoutMs?: number) => Promise<T>;
 
@@ -36,18 +35,14 @@ type Options = {
   /** Absent for a connection with `synchronous = FULL`, whose commits wait for the disk. */
   readonly disk?: Pick<LogDisk, 'flush' | 'checkpointIfDue'> | undefined;
   readonly host: StorageHost;
-  /** Absent when nothing is measured. */
   readonly meter?: StorageMeter | undefined;
-  /** {@link WRITE_TIMEOUT_MS} by default. */
   readonly timeoutMs?: number | undefined;
 };
 
 /**
- * Group commit: inserts that come together share a transaction and a flush. A commit writes the log into
- * the page cache and returns. The flush runs in another thread. The writes resolve when a flush that began after their
- * commit has ended well. Until then their pets are hidden: see {@link Flushes}.
- *
- * A sync that fails ends the process: after it, no later one can be believed. See docs/reference/storages.md#when-a-sync-fails.
+ * Group commit: inserts that wait at the same time share one transaction and one flush.
+ * docs/explanation/group-commit.md explains every step. A failed sync ends the process:
+ * docs/reference/storages.md#when-a-sync-fails.
  */
 export class CommitQueue {
   readonly #db: DatabaseSync;
@@ -70,14 +65,14 @@ export class CommitQueue {
 
   readonly write: DurableWrite = async (work, timeoutMs) => this.#add({ work, isInsert: false }, timeoutMs);
 
-  /** @param work returns an error that concerns this insert alone, and throws one that fails the whole batch */
+  /** @param work returns an error of this insert alone; throws an error of the whole batch */
   async insert<T>(work: (batch: Batch) => T | Error): Promise<T> {
     return this.#add({ work, isInsert: true });
   }
 
   /**
-   * Refuses new writes, and resolves when every earlier one has settled and is on the disk. Before that, closing the
-   * connection would checkpoint what no flush has confirmed.
+   * Refuses new writes. Resolves when every earlier write is settled and on the disk. Closing the connection earlier
+   * would checkpoint pages that no flush has confirmed.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -111,13 +106,11 @@ export class CommitQueue {
     }
   }
 
-  /** Never rejects: every failure goes to the writes that it concerns. */
+  /** Never rejects: a failure rejects the writes that it concerns. */
   async #run(): Promise<void> {
     while (this.#waiting.size > 0) {
       const before = this.#waiting.size;
       await turn();
-      // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
-      // rest. With this turn a batch of many callers is larger. During a slow flush the next batch grows anyway.
       if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await turn();
       await this.#flushes.atMost();
       await this.#commit();
@@ -143,7 +136,7 @@ export class CommitQueue {
     }
   }
 
-  /** All inserts, if one of them has waited for longest. */
+  /** All inserts if the oldest write is an insert, otherwise the oldest write alone. */
   #nextBatch(): readonly Waiting[] {
     const [first, ...others] = this.#waiting;
     if (first === undefined) return [];

@@ -7,12 +7,10 @@ import { withFile } from './errors.ts';
 import { fileFormatOf } from './file-format.ts';
 
 /**
- * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
- * loop. `retryWhileBusy` tries again.
+ * Opens a connection that fails with SQLITE_BUSY instead of blocking the event loop. `retryWhileBusy` tries again.
  *
  * @param mode `immutable` ignores the WAL, takes no lock and creates no file; only for a file that no program changes
  * @throws {StorageSetupError} when the path does not lead to a file that is safe to use
- * @throws the error of SQLite or `node:fs`
  */
 export function connect(path: string, mode: 'write' | 'read' | 'immutable'): DatabaseSync {
   const file = resolveLinks(path);
@@ -26,35 +24,30 @@ export function connect(path: string, mode: 'write' | 'read' | 'immutable'): Dat
 
 function setupProblem(file: string): string | undefined {
   const stats = statSync(file);
-  // SQLite would wait forever for the other end of a pipe, and no signal would interrupt it.
+  // SQLite would wait forever for the other end of a pipe, even after a signal.
   if (!stats.isFile()) return 'cannot be opened; check that it is a file';
-  // The name of a WAL derives from the name of its file, so each hard link would get its own WAL:
-  // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
+  // Each hard link would get its own WAL: https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   if (stats.nlink !== 1) return `has ${stats.nlink} hard links; remove all but one, or use a copy`;
   if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
-  // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
+  // SQLite takes a file of at most one byte as new, and deletes its WAL, which may hold every pet.
   if (stats.size <= 1) return `is empty, but its write-ahead log ${file}-wal is not; restore the file`;
-  // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
+  // A service leaves its file in WAL mode. Another file was put in its place.
   if (fileFormatOf(file) !== 1) return undefined;
   return `does not match its write-ahead log ${file}-wal; move both away, and restore a backup`;
 }
 
-/** The absolute path of the file, with symbolic links resolved. */
+/** The absolute path without symbolic links. */
 export function fileOf(db: DatabaseSync): string {
   return db.location() ?? ':memory:';
 }
 
 /**
- * Makes every commit wait until it is on the disk. A committed transaction then survives a power failure.
+ * Makes every commit wait for the disk, so that it survives a power failure.
  *
- * @see https://www.sqlite.org/pragma.html#pragma_synchronous
  * @throws {StorageSetupError} when the file system does not support WAL mode
- * @throws the error of SQLite
  */
 export function makeDurable(db: DatabaseSync): void {
-  // `fullfsync` matters on macOS only, where an ordinary fsync leaves the data in the cache of the drive.
-  // 16 MiB of cache at most, instead of 2, for filtered pages of a large catalogue. SQLite tells nobody of an automatic
-  // checkpoint that has failed.
+  // The reasons: docs/explanation/group-commit.md#settings-of-the-connection.
   db.exec(
     'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0',
   );
@@ -67,7 +60,6 @@ export function makeDurable(db: DatabaseSync): void {
   }
 }
 
-/** Commits all of the work, or none of it. */
 export function transaction<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE');
   try {
@@ -83,18 +75,17 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * SQLite does not notice when the end of the last page is missing. With a WAL the file may be short, because a
- * checkpoint has yet to write its last pages.
+ * Refuses a file that is shorter than its pages, which SQLite does not notice. With a WAL, the file may be short until
+ * the next checkpoint.
  *
- * @throws {StorageSetupError} when the file is shorter than its pages
- * @throws the error of SQLite
+ * @throws {StorageSetupError}
  */
 export function refuseTruncated(db: DatabaseSync): void {
   const file = fileOf(db);
   const { bytes } = db
     .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
     .get() as { bytes: bigint };
-  // The page count was read before the sizes: a running service may be growing the file.
+  // Reads the sizes after the page count, because a running service may be growing the file.
   if (sizeBytesOf(file) < bytes && sizeBytesOf(`${file}-wal`) === 0) {
     throw new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`);
   }

@@ -11,22 +11,20 @@ import { migrateSchema, readVersion } from './schema.ts';
 import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
- * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
- * idempotency key each. For a larger file there is `petstore check`.
+ * Each start checks a file of up to this size in full, in 0.5 s. 16 MiB are 150,000 pets with an idempotency key each.
+ * `petstore check` checks larger files.
  */
 const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 
-/** A value that breaks a rule of its table. Reading its row reports the damage, so the other rows can be served. */
+/** A value that breaks a rule of its table. Every read of the row reports it. */
 const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /** https://www.sqlite.org/pragma.html#pragma_integrity_check counts the rows of the table from 1. */
 const MISSING_FROM_INDEX = /^row (\d+) missing from index pets_/;
 
 /**
- * What is wrong with the file: its pages, its indexes and its schema, in the words of SQLite where it has found the
- * damage. SQLite stops after 100 findings. Damage of a single row is left out, because every read of the row reports it.
- *
- * @throws the error of SQLite, if the damage prevents the check
+ * Returns the damage of pages, indexes and schema, if possible in the words of SQLite, which stops after 100 findings.
+ * Leaves out single rows, because every read of such a row reports the damage.
  */
 function damageOf(db: DatabaseSync): readonly string[] {
   const findings = findingsOf(db).filter((text) => !ROW_FINDING.test(text) && !isOfDamagedPet(db, text));
@@ -34,12 +32,10 @@ function damageOf(db: DatabaseSync): readonly string[] {
 }
 
 /**
- * Refuses a file with another schema than its version has, and a small file with damage that requests might not notice: a
- * missing pet, a lost index entry.
- * Damaged rows are no reason, because reading them reports the damage.
+ * Refuses a file with another schema than its version has, and a small file with damage that requests might not notice:
+ * a missing pet, a lost index entry.
  *
  * @throws {StorageSetupError}
- * @throws the error of SQLite
  */
 export function refuseDamaged(db: DatabaseSync): void {
   const file = fileOf(db);
@@ -48,11 +44,7 @@ export function refuseDamaged(db: DatabaseSync): void {
   throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`);
 }
 
-/**
- * Whether a check of the whole file finds no damage beyond single rows.
- *
- * @throws the error of SQLite
- */
+/** Whether a check finds no damage beyond single rows. */
 export function isSound(db: DatabaseSync): boolean {
   return findingsOf(db).every((text) => ROW_FINDING.test(text));
 }
@@ -62,7 +54,7 @@ function findingsOf(db: DatabaseSync): readonly string[] {
   return findings.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok');
 }
 
-/** A changed status or idempotency key differs from its index. The checksum of the row shows which of both is wrong. */
+/** A changed status or idempotency key differs from its index. The checksum shows whether the row is wrong. */
 function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   const position = MISSING_FROM_INDEX.exec(problem)?.[1];
   if (position === undefined) return false;
@@ -71,11 +63,6 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   return row !== undefined && isDamaged(() => toArchivedPet(row));
 }
 
-/**
- * How the schema differs from that of its version. SQLite accepts any that it can parse, such as one with another CHECK.
- *
- * @throws the error of SQLite
- */
 export function schemaProblems(db: DatabaseSync): readonly string[] {
   using model = new DatabaseSync(':memory:', { readBigInts: true });
   migrateSchema(model, readVersion(db));
@@ -88,7 +75,7 @@ export function schemaProblems(db: DatabaseSync): readonly string[] {
   });
 }
 
-/** Examines a SQLite file. The check of its pages blocks the process: some 3 seconds for a million pets. */
+/** The check blocks the event loop, for about 3 s with a million pets. */
 export function sqliteInspector(db: DatabaseSync): StorageInspector {
   return {
     async *findings() {
@@ -102,7 +89,7 @@ export function sqliteInspector(db: DatabaseSync): StorageInspector {
 function counterProblem(db: DatabaseSync): string | undefined {
   const query = db.prepare(COUNTER_QUERY, { returnArrays: true });
   const [assigned, reserved, greatestId] = query.get() as unknown as readonly [unknown, unknown, bigint];
-  // The first pet or the first reservation creates it.
+  // The first pet or the first reservation creates the counter.
   if (assigned === null && reserved === 0n && greatestId === 0n) return undefined;
   if (!isId(assigned)) return `it must be an integer from 0 to ${MAX_PET_ID}`;
   if (assigned < greatestId) return `it is ${assigned}, less than the greatest id of a pet, ${greatestId}`;

@@ -5,19 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost } from '../../application/ports/storage-health.ts';
 
-/** Another connection holds a lock. */
 export const BUSY = 5;
 const CORRUPT = 11;
 const NOTADB = 26;
 const CONSTRAINT = 19;
 
-/** SQLITE_IOERR_FSYNC: a sync has failed, by whatever error of the system. */
+/** SQLITE_IOERR_FSYNC: a sync has failed. */
 export const SYNC_FAILED = 1034;
 
 /**
- * The primary result codes that mean a failure of the storage, with what an operator can act on while a file is opened.
- * Every other code of https://www.sqlite.org/rescode.html means that this program has a bug. Damage is a failure: the
- * request may be fine, and only an operator can help.
+ * The primary result codes that mean a failure of the storage, with advice for the operator who opens the file. Damage
+ * is a failure: the request may be fine, and only an operator can help. Other codes mean a bug:
+ * https://www.sqlite.org/rescode.html
  */
 const FAILURES = new Map<number | undefined, string | undefined>([
   [BUSY, 'is locked by another program; stop that program and try again'],
@@ -26,20 +25,17 @@ const FAILURES = new Map<number | undefined, string | undefined>([
   [13, 'cannot be written: its disk is full'],
   [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
   [NOTADB, 'is not a SQLite database; choose another path'],
-  // PERM, LOCKED, NOMEM, INTERRUPT, IOERR, PROTOCOL (too many connections began to read at once), NOLFS (the file system
-  // does not support files this large).
+  // PERM, LOCKED, NOMEM, INTERRUPT, IOERR, PROTOCOL (too many connections begin to read), NOLFS (too large a file).
   ...[3, 6, 7, 9, 10, 15, 22].map((code) => [code, undefined] as const),
 ]);
 
 const NO_LOCKS = 'cannot be locked: its file system refuses locks (ENOLCK); put it on a disk of this machine';
 
-/** How long work waits for a lock of another connection before it fails. */
 export const BUSY_TIMEOUT_MS = 5_000;
 
-/** The pause between two attempts. */
 export const BUSY_PAUSE_MS = 5;
 
-/** @returns a {@link StorageUnavailable} when the storage fails; the error itself when it is a bug */
+/** @returns a {@link StorageUnavailable} for a failure of the storage; a bug unchanged */
 export function translated(error: unknown): unknown {
   // This process has closed the connection.
   const isClosed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
@@ -47,17 +43,13 @@ export function translated(error: unknown): unknown {
   return new StorageUnavailable(`SQLite is unavailable: ${(error as Error).message}`, { cause: error });
 }
 
-/** Adds the file to a failure of the storage: SQLite does not say which disk is full. */
+/** Adds the path of the file, because SQLite does not report which disk is full. */
 export function withFile(error: unknown, file: string): unknown {
   if (FAILURES.has(resultCode(error))) (error as Error).message += ` (${file})`;
   return error;
 }
 
-/**
- * Runs the work and translates its errors for the ports.
- *
- * @throws {StorageUnavailable}
- */
+/** @throws {StorageUnavailable} when the storage fails */
 export function runAndTranslate<T>(work: () => T): T {
   try {
     return work();
@@ -67,11 +59,9 @@ export function runAndTranslate<T>(work: () => T): T {
 }
 
 /**
- * Repeats the work while another connection has the file locked (SQLITE_BUSY). SQLite's own busy timeout would block
- * the event loop instead.
+ * Repeats the work while another connection has the file locked. SQLite's own busy timeout would block the event loop.
  *
- * @param timeoutMs {@link BUSY_TIMEOUT_MS} by default
- * @throws the error of SQLite, SQLITE_BUSY included
+ * @throws the error of SQLite; SQLITE_BUSY after the timeout
  */
 export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_MS): Promise<T> {
   const untilMs = performance.now() + timeoutMs;
@@ -85,18 +75,14 @@ export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_
   }
 }
 
-/**
- * Like {@link retryWhileBusy}, with SQLite's errors translated for the ports.
- *
- * @throws {StorageUnavailable}
- */
+/** @throws {StorageUnavailable} also when the file stays locked for {@link BUSY_TIMEOUT_MS} */
 export async function retryAndTranslate<T>(work: () => T): Promise<T> {
   return retryWhileBusy(work).catch((error) => {
     throw translated(error);
   });
 }
 
-/** @returns a {@link StorageSetupError} when opening the file failed; the error itself when it is a bug */
+/** @returns a {@link StorageSetupError} for a failure of the storage; a bug unchanged */
 export function setupError(file: string, error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined && !isSystemError(error)) return error;
@@ -106,8 +92,8 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 /**
- * Whether the file system refuses locks (ENOLCK), as NFS does without its lock daemon. SQLite reports that in the same
- * way as a lock of another program. Here it meets a file that no other program knows.
+ * SQLite reports refused locks (ENOLCK) like a lock of another program, so the check locks a file that no other program
+ * knows.
  */
 function refusesLocks(directory: string): boolean {
   try {
@@ -120,11 +106,7 @@ function refusesLocks(directory: string): boolean {
   }
 }
 
-/**
- * Ends the process when a sync of SQLite has failed. Without a close, which would checkpoint.
- *
- * @see docs/reference/storages.md#when-a-sync-fails
- */
+/** Does not close the file: see docs/reference/storages.md#when-a-sync-fails. */
 export function endIfSyncFailed(error: unknown, host: StorageHost): void {
   const { errcode, message } = error as Error & { readonly errcode?: number };
   if (errcode === SYNC_FAILED) endUnclosed(`a sync has failed: ${message}`, host);
@@ -136,36 +118,30 @@ export function endUnclosed(problem: string, host: StorageHost): never {
   );
 }
 
-/** Another connection holds a lock on the file. */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** The file can be read, but its contents are wrong. */
 export function isDamage(error: unknown): boolean {
   const code = resultCode(error);
   return code === CORRUPT || code === NOTADB;
 }
 
-/** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */
+/** SQLite has undone the statement, and the transaction is still open. */
 export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** A step of the schema meets a row that breaks a rule. `ALTER TABLE` reports it as SQLITE_ERROR. */
-export function breaksRule(error: unknown): error is Error {
+/** Also accepts SQLITE_ERROR, with which `ALTER TABLE` reports a row that breaks a rule. */
+export function reportsBrokenRule(error: unknown): error is Error {
   return isConstraint(error) || resultCode(error) === 1;
 }
 
-/** A system call of Node failed: EIO, ENOSPC, EROFS, EMFILE. */
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
 }
 
-/**
- * The primary result code is the low byte of an extended one. An error that `node:sqlite` makes itself has none, and
- * means a bug.
- */
+/** The low byte of an extended code. An error of `node:sqlite` itself has no code, and means a bug. */
 function resultCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
 }

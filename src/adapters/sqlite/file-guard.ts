@@ -13,19 +13,11 @@ const LOCK_ADVICE =
 export type FileGuard = ReturnType<typeof guardFiles>;
 
 /**
- * Refuses writes while the database file, its WAL, the WAL index or the service lock is missing. An operator may
- * remove, rename or replace any of them. SQLite would keep writing to the open files, which the next start cannot find.
- * Reads continue, because their results are correct. Writes resume when every file is back.
- *
- * The guard looks at every file after every flush, before the write is acknowledged. The times of the WAL are read with
- * the rest. Since Linux 6.13 the next write then updates them, which costs an `fsync` another write, and an `fdatasync`
- * none.
- *
- * The guard does not notice a file that is overwritten in place.
+ * Refuses writes while a file of the database is missing: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @param db a connection that has read something, so that its WAL exists
- * @param ino the inode that had the name of the file before the connection was opened
- * @param lock the service lock, if this process holds it
+ * @param ino the inode of the file before the connection was opened
+ * @param lock the path of the service lock, if this process holds it
  * @throws {StorageUnavailable} when a file is missing already, or was replaced since
  */
 export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
@@ -42,7 +34,7 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
   let problem: string | undefined;
 
   /**
-   * Call it when a write is on the disk, before it is acknowledged.
+   * Call it between the flush and the acknowledgement of a write.
    *
    * @throws {StorageUnavailable} when a file is missing: the next start would not find the write
    */
@@ -52,7 +44,6 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
     if (found !== problem) {
       problem = found;
       host.warn(problem ?? `${path} and the files beside it are back in place: writes resume`);
-      // Saves the WAL before anything else can go wrong. If more is missing, other programs may use another WAL index.
       if (missing.length === 1 && missing[0] === wal) saveRemovedLog(db, host);
     }
     if (problem !== undefined) throw new StorageUnavailable(problem);
@@ -60,20 +51,16 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
 
   return {
     after,
-    /**
-     * Call it before the transaction of a write.
-     *
-     * @throws {StorageUnavailable} while a file is known to be missing
-     */
+    /** @throws {StorageUnavailable} while a file is known to be missing */
     before: () => (problem === undefined ? undefined : after()),
-    /** Whether another program cannot be using what this process has open under another name. */
+    /** False if another program may be using the open files under another name. */
     areInPlace: () => files.every(({ isInPlace }) => isInPlace()),
   };
 }
 
 /**
- * Copies the removed log, which is still open, into the database file. Never throws: the caller may have committed a
- * write, and SQLITE_BUSY would repeat it.
+ * Copies the removed log, which is still open. Never throws, because the caller would repeat a committed write after
+ * SQLITE_BUSY.
  */
 function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   let outcome = 'were';
@@ -88,7 +75,7 @@ function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   host.warn(`the contents of the removed write-ahead log ${file}-wal ${outcome} saved in ${file}`);
 }
 
-/** @param advice what an operator can do when the file is missing */
+/** @param advice for the operator when the file is missing */
 function guarded(path: string, advice: string) {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);

@@ -5,25 +5,22 @@ import type { StorageHost, StorageMeter } from '../../application/ports/storage-
 import { fileOf, sizeBytesOf } from './connection.ts';
 import { BUSY, endIfSyncFailed, endUnclosed, SYNC_FAILED } from './errors.ts';
 
-/** 4 MiB of pages of 4 KiB, SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
+/** 4 MiB in pages of 4 KiB, SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
 const DUE_FRAMES = 1_000n;
 
-/** A log of this size had a reader in the way of many checkpoints. */
+/** A log gets this large when a reader was in the way of many checkpoints. */
 const LARGE_LOG_MIB = 16;
 
-/** The pause after a checkpoint that failed, and after one that a reader has cut short. Writes wait during each. */
+/** The pauses after a failed checkpoint, and after one that a reader cut short. Writes wait during every attempt. */
 const RETRY_MS = 5_000;
 const BUSY_RETRY_MS = 1_000;
 
-/** How a checkpoint has ended: with 0, or with a result code of SQLite and SQLite's own words for that code. */
-type Checkpointed = { readonly code: number; readonly text?: string | undefined };
+/** `code` is 0, or a result code of SQLite with SQLite's `text` for it. */
+type CheckpointResult = { readonly code: number; readonly text?: string | undefined };
 
 /**
- * The program of the thread that makes checkpoints. It takes the mode of each, and answers with a {@link Checkpointed}.
- * It is a text, because a single executable has no file for it.
- *
- * Its connection stays open. A checkpoint that is not complete writes pages that it does not sync, and only on the same
- * descriptor a later sync is sure to be told of their loss. `timeout` is how long it waits for a read or a write to end.
+ * The checkpoint thread takes a mode, and answers with a {@link CheckpointResult}. The program is a text, because a
+ * single executable has no file for it. The connection stays open: see docs/explanation/group-commit.md#checkpoints.
  */
 const CHECKPOINT_PROGRAM = `
   const { DatabaseSync } = require('node:sqlite');
@@ -46,23 +43,11 @@ const CHECKPOINT_PROGRAM = `
 `;
 
 /**
- * Gets the write-ahead log of a connection on the disk, so that the event loop does not wait: flushes run in the thread
- * pool of Node, checkpoints in a thread that begins when the log first needs one.
+ * Flushes and checkpoints the write-ahead log (WAL) outside the event loop: see
+ * docs/explanation/group-commit.md#checkpoints.
  *
- * A sync that fails, and the end of the thread, end the process in the callback that learns of it:
+ * A failed sync, or the end of the worker, ends the process in the callback that learns of it:
  * docs/reference/storages.md#when-a-sync-fails.
- *
- * Two flushes may be under way, each on a descriptor of its own: of two on one descriptor, only one is told of a lost
- * page. SQLite holds no lock on the log, so its descriptors may be closed. Closing one of the database or of the `-shm`
- * would release the locks of SQLite:
- * https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
- *
- * No commit may be made beside a checkpoint: it would count pages as done that no sync of the database covers. After a
- * checkpoint the next commit begins the log again, in the same file: on an emptied file, each flush would have to write
- * the size of the file too. The log is emptied only when it is large.
- *
- * While another program keeps a read transaction open, no checkpoint is complete and the log grows without bound. The
- * operator is warned.
  */
 export class LogDisk {
   readonly #db: DatabaseSync;
@@ -72,14 +57,14 @@ export class LogDisk {
   readonly #bytes = () => sizeBytesOf(this.#wal);
   readonly #mib = () => Math.round(this.#bytes() / 2 ** 20);
   readonly #idle: number[];
-  /** Tells how many frames the log has, and does nothing. */
+  /** Returns the number of frames in the log, and changes nothing. */
   readonly #noop: StatementSync;
   #worker: Worker | undefined;
-  /** More than {@link LARGE_LOG_MIB} while the log is large. */
+  /** Greater than {@link LARGE_LOG_MIB} while the log is large. */
   #warnAtMib = LARGE_LOG_MIB;
-  /** When the next checkpoint may begin, on the clock of `performance.now()`. */
+  /** The earliest time of the next checkpoint, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;
-  /** When the last complete checkpoint ended. The start has recovered the log. */
+  /** The end of the last complete checkpoint, or of the recovery. */
   #checkpointedAt = new Date();
 
   /** @throws the error of `node:fs` */
@@ -88,7 +73,7 @@ export class LogDisk {
     this.#file = fileOf(db);
     this.#wal = `${this.#file}-wal`;
     this.#host = host;
-    // From now on no commit waits for the disk, but for the first one in the log.
+    // From now on, only the first commit after a checkpoint waits for the disk.
     db.exec('PRAGMA synchronous = NORMAL');
     this.#noop = db.prepare('PRAGMA wal_checkpoint(NOOP)');
     this.#idle = [1, 2].map(() => openSync(this.#wal, 'r+'));
@@ -96,8 +81,8 @@ export class LogDisk {
   }
 
   /**
-   * Resolves when everything that was committed before the call is on the disk. Never rejects. Two calls may be under
-   * way.
+   * Resolves when everything that was committed before the call is on the disk. Never rejects. At most two calls may be
+   * under way.
    */
   async flush(): Promise<void> {
     const descriptor = this.#idle.pop();
@@ -112,13 +97,13 @@ export class LogDisk {
   }
 
   /**
-   * Checkpoints a log that has grown. Call it when no transaction is open and at most one flush is under way, and commit
-   * nothing before it has resolved. Never rejects.
+   * Never rejects. Call it when no transaction is open and at most one flush is under way, and commit nothing until it
+   * resolves.
    */
   async checkpointIfDue(): Promise<void> {
     const { log } = this.#noop.get() as { log: bigint };
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
-    // The database must get nothing that the log could lose. The thread may open the log too late to be told of a loss.
+    // The database must not get a page that the log could lose.
     await this.flush();
     const mib = this.#mib();
     const { code, text } = await this.#checkpoint(mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE');
@@ -137,10 +122,9 @@ export class LogDisk {
   }
 
   /**
-   * Call it before the connection is closed, when every flush has ended. By then nothing else needs the event loop.
+   * Call it before the connection is closed, when every flush has ended.
    *
-   * @param mayWrite whether to empty the log as far as possible. SQLite itself would tell nobody of a sync that fails
-   *   while it closes a connection
+   * @param mayWrite whether to empty the log. SQLite's own close would report a failed sync to no caller
    */
   async close(mayWrite: boolean): Promise<void> {
     try {
@@ -154,10 +138,10 @@ export class LogDisk {
     for (const descriptor of this.#idle.splice(0)) closeSync(descriptor);
   }
 
-  async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<Checkpointed> {
+  async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<CheckpointResult> {
     const worker = (this.#worker ??= this.#begin());
     return new Promise((resolve) => {
-      worker.once('message', ({ code, text }: Checkpointed) => {
+      worker.once('message', ({ code, text }: CheckpointResult) => {
         if (code === SYNC_FAILED) endUnclosed(`a checkpoint of ${this.#wal} has failed: ${text}`, this.#host);
         if (code === 0) this.#checkpointedAt = new Date();
         resolve({ code, text });
@@ -168,10 +152,10 @@ export class LogDisk {
 
   #begin(): Worker {
     const worker = new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
-    const died = (reason: unknown) => {
+    const endProcess = (reason: unknown) => {
       if (this.#worker === undefined) return;
       endUnclosed(`the thread that checkpoints ${this.#wal} has ended: ${String(reason)}`, this.#host);
     };
-    return worker.on('error', died).on('exit', died);
+    return worker.on('error', endProcess).on('exit', endProcess);
   }
 }

@@ -3,20 +3,19 @@ import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 
-/** Only Linux has it. https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
+/** Only on Linux: https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
 const MOUNTINFO = '/proc/self/mountinfo';
 
 /**
- * The types of file systems that another machine, or the host of a virtual machine, can use at the same time. Whether
- * they keep a second service out depends on their server and on their options. SQLite's WAL also needs shared memory,
- * which no two machines have: https://www.sqlite.org/wal.html. Not `fuseblk`, which is a disk of this machine.
+ * The file systems that several machines can use at the same time: see docs/reference/storages.md#file-systems.
+ * `fuseblk` is a disk of this machine. WAL needs shared memory: https://www.sqlite.org/wal.html
  */
-const SHARED =
+const SHARED_TYPE =
   /^(?:nfs4?|cifs|smb\w*|9p|afs|ceph|lustre|beegfs|virtiofs|vboxsf|prl_fs|fakeowner|fuse|fuse\..*)$/;
 
 /**
- * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. What SQLite writes beside it is then on
- * another file system. The `-wal`, which can hold every pet, would end with the container.
+ * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. The `-wal` beside it can hold every
+ * pet, and would end with the container.
  *
  * @param file with symbolic links resolved
  * @throws {StorageSetupError}
@@ -29,7 +28,6 @@ export function refuseMounted(file: string): void {
   );
 }
 
-/** Warns of a file in a container's own layer, in memory, or where locks may not keep a second service out. */
 export function warnIfUnfit(file: string, log: StorageLog): void {
   const { type } = mountOf(file);
   if (type === 'tmpfs')
@@ -39,7 +37,7 @@ export function warnIfUnfit(file: string, log: StorageLog): void {
       `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
         `mount a volume: --volume NAME:${dirname(file)}`,
     );
-  if (SHARED.test(type))
+  if (SHARED_TYPE.test(type))
     log.warn(
       `the SQLite file ${file} is on a network or shared file system (${type}), whose locks may let a second service ` +
         'in; put it on a disk of this machine',
@@ -47,7 +45,7 @@ export function warnIfUnfit(file: string, log: StorageLog): void {
 }
 
 /**
- * The mount that has the file. Of those around it, that is the last one with the longest path.
+ * Of all mounts around the file, the last one with the longest path has the file.
  *
  * @param mountinfo its fifth field is the mount point, with white space and backslashes in octal
  */

@@ -24,32 +24,29 @@ import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { hasSteps, isOurs, migrateSchema, readVersion, refuseOtherVersion } from './schema.ts';
+import { hasSteps, isCurrent, migrateSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
-/** What a service works with, and what a command that writes works with. */
 export type SqliteStorage = ServiceStorage &
   WritableStorage & {
-    /** The schema version before the file was opened; `undefined` for a new file. */
+    /** The schema version before the start; `undefined` for a new file. */
     readonly versionBefore: number | undefined;
   };
 
 export type OpenOptions = {
-  /** Absent when nothing is measured. */
   readonly meter?: StorageMeter | undefined;
   /**
-   * For commands that manage keys. Beside a service they work without the service lock, and leave the log to it: a
-   * checkpoint beside its commits could lose what it has acknowledged.
+   * For commands that manage keys, which also work beside a service: see
+   * docs/explanation/group-commit.md#who-may-open-the-file.
    */
   readonly mayShare?: boolean;
-  /** Whether to bring an older file up to date, instead of refusing it. */
   readonly migrates?: boolean;
 };
 
 /**
- * Opens the file for a service or a command that writes: takes the service lock, recovers the log, and only then reads.
- * Creates the file and its directory if they are missing. Writes nothing into a file that is refused, nor beside it.
+ * Opens the file for a service or a command that writes. Creates the file and its directory if they are missing. Leaves
+ * a refused file as it is. docs/explanation/group-commit.md#who-may-open-the-file explains the order of the steps.
  *
- * @param host of a command: it reports failures as errors, and need not warn
+ * @param host need not warn for a command, which reports failures as errors
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
@@ -64,7 +61,7 @@ export async function openSqliteStorage(
     const first = await connectFirst(file, opened, migrates);
     const lock = opened.use(await takeServiceLock(fileOf(first), mayShare));
     if (lock !== undefined) await recoverLog(first, host);
-    // After the lock, to be closed before it: the next service should find a closed file.
+    // Opened after the lock, so that it is closed before the lock is released.
     const db = opened.use(connect(file, 'write'));
     const before = await retryWhileBusy(() => {
       refuseTruncated(db);
@@ -72,11 +69,11 @@ export async function openSqliteStorage(
       const version = readVersion(db);
       if (version !== 0 && !mayShare) refuseDamaged(db);
       if (lock !== undefined) return migrateSchema(db);
-      // Beside a service it only reads. The guard needs the WAL, which the first read in WAL mode creates.
+      // The guard needs the WAL, which the first read creates.
       refuseOtherVersion(db);
       return version;
     });
-    if (before !== 0 && !isOurs(before)) {
+    if (before !== 0 && !isCurrent(before)) {
       host.warn(
         `${fileOf(db)} had schema version ${before} and was migrated; earlier releases refuse it now`,
       );
@@ -101,10 +98,9 @@ export async function openSqliteStorage(
 }
 
 /**
- * Opens a read-only connection to the file, with or without a service beside it: to examine it, or to read it unless it
- * is damaged. A connection to a file in WAL mode creates a `-wal` and a `-shm` if they are missing. If there is no WAL,
- * an examination ignores them: nothing is created, even in a directory that may be written.
+ * Opens a read-only connection, also beside a service: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
+ * @param mayBeDamaged for a check; otherwise damage is refused
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
 export async function openSqliteForReading(path: string, mayBeDamaged = false): Promise<CheckableStorage> {
@@ -134,13 +130,13 @@ export async function openSqliteForReading(path: string, mayBeDamaged = false): 
 /** SQLite refuses every write on a read-only connection. */
 const refusedWrite: DurableWrite = async (write) => retryAndTranslate(write);
 
-/** If `open` fails, releases what it has added to `opened`, the last first, and translates the error. */
+/** If `open` fails, releases `opened` in reverse order, and translates the error. */
 export async function openOrRelease<T>(
   path: string,
   host: StorageHost | undefined,
   open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
-  // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
+  // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning, and an absolute path none.
   const file = resolve(path);
   const opened = new AsyncDisposableStack();
   try {
@@ -154,7 +150,7 @@ export async function openOrRelease<T>(
 }
 
 /**
- * Opens a file, and refuses one that is of no use, before anything is written into it or beside it.
+ * Refuses a useless file before anything is written: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
@@ -164,15 +160,13 @@ async function connectFirst(
   migrates: boolean,
 ): Promise<DatabaseSync> {
   const path = resolveLinks(file);
-  // The end of a connection that writes would checkpoint a log. Without a log, it may have to apply a rollback journal.
-  // A power failure during the first start can leave both: `recoverLog` applies the journal, which `read` cannot.
-  const beside = existsSync(`${path}-journal`) ? 'immutable' : 'read';
-  const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? beside : 'write'));
+  // `recoverLog` applies a journal beside a log.
+  const modeWithLog = existsSync(`${path}-journal`) ? 'immutable' : 'read';
+  const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? modeWithLog : 'write'));
   refuseMounted(fileOf(db));
-  // Before the first read: SQLite gives the files beside the database the same permissions. If they were created
-  // read-only, they would still stop the service after the database itself has become writable.
+  // Before the first read, which may create files with the same permissions.
   accessSync(file, constants.W_OK);
-  const accepts = (version: number) => version === 0 || (migrates ? hasSteps(version) : isOurs(version));
+  const accepts = (version: number) => version === 0 || (migrates ? hasSteps(version) : isCurrent(version));
   await retryWhileBusy(() => refuseOtherVersion(db, accepts));
   return db;
 }

@@ -8,16 +8,12 @@ import type { ReadCache } from './read-cache.ts';
 import type { DurableWrite } from './commit-queue.ts';
 import { ARCHIVE_STATEMENTS, integerIn, prepareAll, type Prepared } from './statements.ts';
 
-/**
- * Reads the pets of a SQLite file, even while a service writes to it. Writes need the service lock: a connection without
- * it is read-only, and SQLite refuses every write.
- */
+/** Reads even while a service writes. Writes need the service lock. */
 export class SqlitePetArchive implements PetArchive {
   readonly #write: DurableWrite;
   readonly #cache: ReadCache | undefined;
   readonly #statements: Prepared<typeof ARCHIVE_STATEMENTS>;
 
-  /** @param cache is emptied by every write, because the ids of an archive come in any order */
   constructor(db: DatabaseSync, write: DurableWrite, cache?: ReadCache) {
     this.#write = write;
     this.#cache = cache;

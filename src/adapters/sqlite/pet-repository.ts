@@ -18,8 +18,8 @@ import type { ReadCache } from './read-cache.ts';
 import { integerIn, PET_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 
 /**
- * Pets in a SQLite file. Reads run at once, because a page takes microseconds. They end before the first pet that may not
- * be on the disk yet. Inserts wait for a group commit.
+ * Reads end before the first hidden pet, and inserts wait for a group commit: see
+ * docs/explanation/a-write-on-sqlite.md.
  */
 export class SqlitePetRepository implements PetRepository {
   readonly #commits: CommitQueue;
@@ -51,7 +51,7 @@ export class SqlitePetRepository implements PetRepository {
       if (id >= this.#commits.hiddenFrom) return undefined;
       const row = this.#statements.byId.get(id) as unknown as PetRow | undefined;
       if (row === undefined) {
-        // A damaged page can lose a row. Its entry in the index is in another page.
+        // A damaged page can lose a row. The index is in another page.
         if (this.#statements.byIdInIndex.get(id) === undefined) return undefined;
         throw new DamagedPet(id, 'it must be in its table as it is in an index');
       }
@@ -77,7 +77,7 @@ export class SqlitePetRepository implements PetRepository {
     });
   }
 
-  /** Returns why a single insert is refused, and throws only what fails the whole batch. */
+  /** Returns an error of this insert alone, and throws an error of the whole batch. */
   #storeOne(batch: Batch, pet: NewPet, idempotency: Idempotency | undefined): Inserted | Error {
     const lastId = (batch.lastId ??= integerIn(this.#statements.lastId.get()));
     try {
@@ -87,9 +87,9 @@ export class SqlitePetRepository implements PetRepository {
       batch.firstId ??= stored.id;
       return { pet: stored, replayed: false };
     } catch (error) {
-      // A TypeError: `node:sqlite` has refused a value before SQLite saw it.
+      // `node:sqlite` has refused a value with a TypeError, before SQLite saw it.
       if (!(error instanceof TypeError) && !isConstraint(error)) throw error;
-      // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
+      // SQLite reports exhausted ids before a taken key, so look for the key in either case.
       const row = idempotency && this.#statements.byIdempotencyKey.get(hashToBlob(idempotency.key));
       if (row !== undefined) return replay(row as unknown as PetRow, idempotency);
       return lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;

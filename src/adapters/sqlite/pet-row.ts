@@ -9,16 +9,14 @@ import { blobToHash, hashToBlob, idempotencyChecksum, isChecksum, petChecksum } 
 /** The columns of a {@link PetRow}. */
 export const PET_COLUMNS = 'id, name, category_id, status, checksum';
 
-/** The columns of a {@link PetRow} with the idempotency key of the pet. */
 export const ARCHIVE_COLUMNS = `${PET_COLUMNS}, idempotency_key, fingerprint, idempotency_checksum`;
 
 /**
- * The id is always an integer, because it is the rowid, and `readBigInts` keeps it exact. STRICT and the checks of the
- * table guarantee the other types when a row is written. A damaged file may hold anything.
+ * The id is the rowid, so it is always an integer, and `readBigInts` keeps it exact. A damaged file may hold anything
+ * in the other columns.
  */
 export type PetRow = readonly [id: bigint, ...columns: unknown[]];
 
-/** The row of a pet. */
 export function toPetValues(pet: Pet, idempotency: Idempotency | undefined): SQLInputValue[] {
   const { id, name, categoryId, status } = pet;
   const checksum = petChecksum(id, pet);
@@ -29,7 +27,7 @@ export function toPetValues(pet: Pet, idempotency: Idempotency | undefined): SQL
 }
 
 /**
- * Turns a row into a pet and checks it again: the rules of the table do not protect a row from a failing disk.
+ * Checks the row again, because the rules of the table do not protect a row from a failing disk.
  *
  * @throws {DamagedPet}
  */

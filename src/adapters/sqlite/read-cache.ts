@@ -2,22 +2,13 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import type { Pet } from '../../domain/pet.ts';
 
-/**
- * The most pets that are kept, and the most keys that were read once. Together about 3 MB with short names, and 18 MB
- * when every name has 255 characters of four bytes.
- */
+/** Limits the pets, and also the keys that were read once: together 3 to 18 MB. */
 const MAX_PETS = 10_000;
 
-/** How long a change by another program may stay unnoticed. Without the delay, every read would look for one. */
+/** The longest time for which a change by another program stays unnoticed. */
 const TRUSTED_MS = 100;
 
-/**
- * Keeps pets and full pages that were read more than once. The service never changes or deletes a pet, and ids are
- * committed in ascending order, so neither ever changes. A page that is not full is not kept.
- *
- * Only an operator with another program can change a stored pet, to repair or remove it. A commit by another
- * connection empties the cache within {@link TRUSTED_MS}.
- */
+/** Keeps pets and full pages that were read more than once: see "Pets of a SQLite file" in docs/decisions.md. */
 export class ReadCache {
   readonly #dataVersion: StatementSync;
   readonly #found = new Map<bigint | string, WhilePetsNeverChange<readonly Pet[]>>();
@@ -28,23 +19,17 @@ export class ReadCache {
   #trustedUntil = -Infinity;
 
   constructor(db: DatabaseSync) {
-    // Changes with the commits of other connections only: https://www.sqlite.org/pragma.html#pragma_data_version
+    // Changes only with commits of other connections: https://www.sqlite.org/pragma.html#pragma_data_version
     this.#dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true });
   }
 
-  /**
-   * @param key the id of a pet, or the text of a query
-   * @throws the error of SQLite
-   */
+  /** @param key the id of a pet, or the text of a query */
   get(key: bigint | string): readonly Pet[] | undefined {
     if (performance.now() >= this.#trustedUntil) this.#forgetChanged();
     return this.#found.get(key);
   }
 
-  /**
-   * Keeps what is read for the second time. A client that walks the catalogue reads each page once: keeping it would
-   * drive out the others. Call it in the turn of the `get` that found nothing.
-   */
+  /** Keeps what is read for the second time. Call it in the turn of the `get` that found nothing. */
   add(key: bigint | string, pets: readonly Pet[]): void {
     if (this.#readOnce.size >= MAX_PETS) this.#readOnce.clear();
     if (!this.#readOnce.delete(key)) {
@@ -56,7 +41,7 @@ export class ReadCache {
     this.#pets += pets.length;
   }
 
-  /** Call it before this connection writes pets with ids that need not be the greatest. */
+  /** Call it before this connection writes pets whose ids need not be the greatest. */
   clear(): void {
     this.#found.clear();
     this.#pets = 0;

@@ -9,17 +9,11 @@ import { connect, fileOf, sizeBytesOf } from './connection.ts';
 import { endUnclosed, isBusy, retryWhileBusy, setupError } from './errors.ts';
 
 /**
- * Moves what a process has left in the log into the database, and waits for the disk. The process may have ended because
- * a sync has failed. Then the page cache may show pages that the disk does not have, which a later sync does not write.
+ * Moves the log of an ended process into the database, and waits for the disk: see
+ * docs/explanation/group-commit.md#the-recovery-at-the-next-start. A failure ends the process, because closing a
+ * connection would checkpoint.
  *
- * On ext4, a page whose first write has failed cannot be written again in its place: the sync is good, and the disk has
- * zeros. Such a page needs a new block. So the log is copied to a new file, and the pages by which the database has grown
- * are cut off before they are written again. docs/reference/storages.md#when-a-sync-fails has a picture.
- *
- * A failure ends the process, because closing a connection would checkpoint: all but that another program has the file
- * open.
- *
- * @param reader a connection that only reads. It is closed, which checkpoints nothing
+ * @param reader a read-only connection, which this function closes
  * @throws {StorageSetupError} when another program has the file open for more than 5 s. Nothing has been changed then
  */
 export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promise<void> {
@@ -30,11 +24,11 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
   using opened = new DisposableStack();
   try {
     const first = await connectAlone(file, opened);
-    // Then closing it checkpoints nothing.
+    // Then closing the connection checkpoints nothing.
     if (framesOf(first) <= 0) return;
     await replaceLog(wal);
     first.close();
-    // Closing it while SQLite has the database open would release the locks of SQLite.
+    // Closing the file before the second connection would release the locks of SQLite.
     const database = opened.adopt(fs.openSync(file, 'r+'), fs.closeSync);
     const second = await connectAlone(file, opened);
     cutLoggedEnd(database, wal, framesOf(second));
@@ -49,9 +43,7 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
 }
 
 /**
- * A connection beside which there is no other. With this mode before its first read, SQLite makes an index of the log in
- * memory: from the checksums of its frames, as if nothing had been checkpointed. It does not believe a `-shm` that
- * another program has kept alive: https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
+ * Locks out other connections, and trusts no `-shm`: https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
  */
 async function connectAlone(file: string, opened: DisposableStack): Promise<DatabaseSync> {
   const db = opened.use(connect(file, 'write'));
@@ -61,17 +53,14 @@ async function connectAlone(file: string, opened: DisposableStack): Promise<Data
   return db;
 }
 
-/** How many frames of the log are whole and committed. Less than 0 if there is no log. */
+/** The number of committed frames. Less than 0 if there is no log. */
 function framesOf(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['log']);
 }
 
-/**
- * Puts a copy that is on the disk in the place of the log, and empties the old file, which the only connection still has
- * open: its close cannot checkpoint from that, and leaves the database and the copy as they are.
- */
+/** Replaces the log by a copy, and empties the old file, so that closing its connection checkpoints nothing. */
 async function replaceLog(wal: string): Promise<void> {
-  // What a start has left that was killed. The service lock keeps others out.
+  // A killed start may have left this file. The service lock keeps other starts out.
   await rm(`${wal}.partial`, { force: true });
   await using old = await open(wal, 'r+');
   await writeWholeFile(wal, {
@@ -82,8 +71,7 @@ async function replaceLog(wal: string): Promise<void> {
 }
 
 /**
- * Cuts off the last pages of the database that are all in the log, so that the checkpoint gives them new blocks. After a
- * power failure in between, the next start finds them in the log.
+ * Cuts off the end of the database, as far as the log has its pages. The checkpoint then gives them new blocks.
  *
  * @param frames of the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */

@@ -5,16 +5,14 @@ import {
   versionAdvice,
 } from '../../application/ports/storage-errors.ts';
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
-import { breaksRule } from './errors.ts';
+import { reportsBrokenRule } from './errors.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
 
-// The schema of the first release, word for word: it never changes. What comes later is a step.
+// The schema of release 1.0.0, which never changes. Later versions are steps. The reasons for its details:
+// docs/explanation/a-write-on-sqlite.md#the-table-and-its-statements.
 
-// AUTOINCREMENT never reuses an id, not even that of a deleted row. The greatest id of a pet is 2^53 - 1.
-// The id is the rowid, and every SQLite index ends with the rowid, so both indexes are in the order of the id.
-// The row itself holds the idempotency key of its insert: one write stores both, and both go together.
 const PETS = `CREATE TABLE pets (
      id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
      name TEXT NOT NULL,
@@ -27,7 +25,6 @@ const PETS = `CREATE TABLE pets (
    CREATE INDEX pets_by_status ON pets (status);
    CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 
-// Times are in milliseconds and in the range of a Date. The length of a TEXT is in code points.
 const API_KEYS = `CREATE TABLE api_keys (
      id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 16),
      digest BLOB NOT NULL CHECK (length(digest) = 32),
@@ -44,21 +41,19 @@ const API_KEYS = `CREATE TABLE api_keys (
    ) STRICT, WITHOUT ROWID;`;
 
 /**
- * The SQL from each schema version to the next one, the first step from {@link FIRST_SCHEMA_VERSION}. A released step
- * never changes. A new file takes them all, so that its schema is that of a migrated one.
+ * The SQL from each schema version to the next one, beginning with {@link FIRST_SCHEMA_VERSION}. A released step never
+ * changes: see docs/explanation/architecture.md#change-the-schema-of-a-storage.
  */
 const STEPS: readonly string[] = [];
 
-/** The version that this build reads and writes. */
 export const SCHEMA_VERSION = FIRST_SCHEMA_VERSION + STEPS.length;
 
 /**
  * @returns 0 for an empty file
  * @throws {StorageSetupError} when the file belongs to another application
- * @throws the error of SQLite
  */
 export function readVersion(db: DatabaseSync): number {
-  // A single statement sees all of a schema that another process creates, or nothing of it.
+  // A single statement sees all of a schema that another process creates, or nothing.
   const { id, version, objects } = db
     .prepare(
       `SELECT application_id AS id, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS objects
@@ -74,16 +69,15 @@ export function readVersion(db: DatabaseSync): number {
   return Number(version);
 }
 
-export const isOurs = (version: number) => version === SCHEMA_VERSION;
+export const isCurrent = (version: number) => version === SCHEMA_VERSION;
 
-/** Whether there are steps from this version to that of this build. */
 export const hasSteps = (version: number) => version >= FIRST_SCHEMA_VERSION && version <= SCHEMA_VERSION;
 
 /**
- * @param accepts tells the versions that the caller can work with. An empty file has 0
- * @throws {StorageSetupError} when the file belongs to another application, or its version is not accepted
+ * @param accepts whether the caller can use a version; 0 is an empty file
+ * @throws {StorageSetupError} when the caller cannot, or the file belongs to another application
  */
-export function refuseOtherVersion(db: DatabaseSync, accepts: (version: number) => boolean = isOurs): void {
+export function refuseOtherVersion(db: DatabaseSync, accepts = isCurrent): void {
   const version = readVersion(db);
   if (accepts(version)) return;
   const path = fileOf(db);
@@ -100,11 +94,10 @@ export function refuseOtherVersion(db: DatabaseSync, accepts: (version: number) 
 }
 
 /**
- * Creates the schema in an empty file, or takes the steps that an older file lacks, in one transaction.
+ * Creates the schema, or applies the missing steps, in one transaction.
  *
  * @returns the version before: 0 for an empty file
  * @throws {StorageSetupError} when the file belongs to another application, or no steps lead from its version
- * @throws the error of SQLite
  */
 export function migrateSchema(db: DatabaseSync, to = SCHEMA_VERSION): number {
   return transaction(db, () => {
@@ -112,19 +105,19 @@ export function migrateSchema(db: DatabaseSync, to = SCHEMA_VERSION): number {
     if (from === 0) db.exec(PETS + API_KEYS);
     else refuseOtherVersion(db, hasSteps);
     const done = Math.max(from - FIRST_SCHEMA_VERSION, 0);
-    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) take(db, step);
-    // Also when the schema is there: unlike BEGIN, this write fails on a read-only file.
+    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) applyStep(db, step);
+    // Always writes, because a write fails on a read-only file, and BEGIN does not.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${to}`);
     return from;
   });
 }
 
-/** @throws {StorageSetupError} when a row breaks a rule of its table: SQLite checks all of them before it adds a column */
-function take(db: DatabaseSync, step: string): void {
+/** @throws {StorageSetupError} when a row breaks a rule: SQLite checks every row before it adds a column */
+function applyStep(db: DatabaseSync, step: string): void {
   try {
     db.exec(step);
   } catch (error) {
-    if (!breaksRule(error)) throw error;
+    if (!reportsBrokenRule(error)) throw error;
     throw new StorageSetupError(
       `the SQLite file ${fileOf(db)} has a damaged record (${error.message}), and was not migrated; find the record with ` +
         'petstore check of the build before, and repair it',

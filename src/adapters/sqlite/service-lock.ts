@@ -4,25 +4,14 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { FILE_MODE } from '../files/durable-files.ts';
 import { BUSY_TIMEOUT_MS, isBusy, retryWhileBusy, setupError } from './errors.ts';
 
-/** How long to wait for the lock. A command that writes may hold it for a moment. */
+/** The longest wait. A command that writes may hold the lock for a moment. */
 const LOCK_TIMEOUT_MS = 500;
 
 /**
- * Reserves a SQLite file for one service, or for one command that writes. The lock is an open transaction on an empty
- * file beside it. The operating system releases it when the process ends, even after `kill -9`. A leftover lock file
- * locks nothing. The service never deletes it, because another process may have locked it in the meantime.
- *
- * At first the transaction is exclusive: its holder has yet to recover the file. When that is done, the holder begins one
- * that lets others read: `ROLLBACK; BEGIN IMMEDIATE`.
- *
- * If an operator deletes the lock file, a second service is still refused while the first has something in its log: see
- * `recoverLog`. The first service notices and stops writing: see `guardFiles`.
- *
- * The lock depends on the name of the file. `connect` refuses a file with a second name (a hard link). A file that is
- * mounted at two paths goes unnoticed.
+ * Reserves a file for one process that writes: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @param file the result of `fileOf`, so that every path to the file leads to the same lock
- * @param mayShare whether the caller may work beside a holder that has recovered the file, and waits longer until it has
+ * @param mayShare whether the caller may work beside a holder, and waits longer until the holder has recovered the file
  * @returns the connection whose end releases the lock; `undefined` beside such a holder
  * @throws {StorageSetupError} when another process holds the lock, or the lock file cannot be used
  */
@@ -34,7 +23,7 @@ export async function takeServiceLock(file: string, mayShare = false): Promise<D
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
     const take = () => {
       try {
-        // Without the pragma, SQLite would leave a rollback journal on the disk. While the file is locked, it fails too.
+        // Without the pragma, SQLite would leave a rollback journal. The pragma, too, fails on a locked file.
         lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
       } catch (error) {
         if (!mayShare || !isBusy(error)) throw error;

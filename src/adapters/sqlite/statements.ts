@@ -4,24 +4,22 @@ import { ARCHIVE_COLUMNS, PET_COLUMNS } from './pet-row.ts';
 
 const ARCHIVE_VALUES = ARCHIVE_COLUMNS.replaceAll(/\w+/g, '?');
 
-// A bare `LIMIT ?` makes SQLite plan the query again for each value that is bound. `LIMIT +?` does not.
+// The reasons for `LIMIT +?`, for INDEXED BY and for the two sequences:
+// docs/explanation/a-write-on-sqlite.md#the-table-and-its-statements.
 
-/** Each row of sqlite_sequence with this name or that of the table holds an id that was assigned or reserved. */
+/** The row of `sqlite_sequence` for reserved ids. */
 const RESERVED = 'petstore ids';
 
-// The sequence is at least the greatest id, unless it is damaged or an operator has lowered it. A reservation is kept
-// twice, because no pet has its id.
 const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM pets), 0), ifnull((SELECT max(seq) FROM sqlite_sequence
   WHERE name IN ('pets', '${RESERVED}') AND typeof(seq) = 'integer'), 0)) AS id`;
 
-/** The statements of requests. `test/adapters/sqlite/query-plans.test.ts` proves that no read scans or sorts. */
+/** `test/adapters/sqlite/query-plans.test.ts` proves that no read scans or sorts. */
 export const PET_STATEMENTS = {
   byId: `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`,
-  /** Finds the entry of a pet in the index, even if the table has lost the pet. */
+  /** Finds the index entry of a pet that the table has lost. */
   byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
     WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
   list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? AND id < ? ORDER BY id LIMIT +?`,
-  // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
   listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status
     WHERE status = ? AND id > ? AND id < ? ORDER BY id LIMIT +?`,
   insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES})`,
@@ -30,8 +28,8 @@ export const PET_STATEMENTS = {
 } as const;
 
 /**
- * The statements of the archive. Of its reads, only `count` and `nth` read more rows than they return. SQL may change
- * the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html
+ * Only `count` and `nth` read more rows than they return. SQL may change the sequence:
+ * https://www.sqlite.org/autoinc.html
  */
 export const ARCHIVE_STATEMENTS = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
@@ -39,7 +37,6 @@ export const ARCHIVE_STATEMENTS = {
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
   lastId: LAST_ID,
-  // A taken id or idempotency key changes nothing.
   insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES}) ON CONFLICT DO NOTHING`,
   byId: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id = ?`,
   createSequence: `INSERT INTO sqlite_sequence SELECT column1, 0 FROM (VALUES ('pets'), ('${RESERVED}'))
@@ -47,11 +44,10 @@ export const ARCHIVE_STATEMENTS = {
   raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
 
-/** What `petstore check` reads of the counter of ids. */
 export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
   ifnull((SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), 0), (SELECT ifnull(max(id), 0) FROM pets)`;
 
-/** The statements for API keys. Only `list` reads more than one key. */
+/** Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
   insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${KEY_COLUMNS.replaceAll(/\w+/g, ':$&')})
     ON CONFLICT (id) DO NOTHING`,
@@ -62,22 +58,17 @@ export const KEY_STATEMENTS = {
 
 export type Prepared<Statements> = { readonly [Name in keyof Statements]: StatementSync };
 
-/**
- * Prepares every statement of one of the tables above.
- *
- * @param options `returnArrays` for a row of pets: an array takes less time than an object
- */
+/** @param options `returnArrays` for pets: an array takes less time than an object */
 export function prepareAll<Statements extends Readonly<Record<string, string>>>(
   db: DatabaseSync,
   statements: Statements,
   options: { readonly returnArrays?: boolean } = {},
 ): Prepared<Statements> {
   const prepared = Object.entries(statements).map(([name, sql]) => [name, db.prepare(sql, options)] as const);
-  // `Object.fromEntries` forgets the names.
+  // The type of `Object.fromEntries` has no names.
   return Object.fromEntries(prepared) as Prepared<Statements>;
 }
 
-/** The value of a query that returns one integer. */
 export function integerIn(row: unknown): bigint {
   const [value] = row as readonly [bigint];
   return value;

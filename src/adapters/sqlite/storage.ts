@@ -7,10 +7,10 @@ import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import { setupError } from './errors.ts';
 import type { OpenOptions } from './open.ts';
 
-/** The path of the default database. Its directory is created on use. */
+/** Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
-/** Pets and API keys in a SQLite file. The adapter is loaded when the file is opened. */
+/** The adapter is loaded when a file is opened. */
 export const sqliteStorage: StorageKind = {
   name: 'SQLite',
   system: 'sqlite',
@@ -37,7 +37,7 @@ export const sqliteStorage: StorageKind = {
   },
   async restore(url, backup, onProgress) {
     const path = pathIn(url, true);
-    if (isAbsent(backup)) throw noFile(backup);
+    if (isAbsent(backup)) throw missingFile(backup);
     return (await import('./backup.ts')).restore(path, backup, onProgress);
   },
 };
@@ -53,18 +53,17 @@ async function openForReading(url: string, mayBeDamaged: boolean) {
 }
 
 /**
- * A path without `sqlite:`, or with the scheme of another program. The refusal quotes it, so it is nothing that may have
- * a password: it begins as a path or ends as the name of a database, and no `@` or `:` is in it.
+ * A path without `sqlite:`, or with the scheme of another program. The refusal quotes the path, so no text with a
+ * password may match: no `@` and no `:`.
  */
 const PATH = /^(?:(?:sqlite3|file):(?:\/\/)?)?(\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?))$/i;
 
-/** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
+/** A line end of another system, a query, a comment, an escape, white space or quotation marks. */
 const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
 
 /**
- * Refuses what may lead to another database than the one that is meant. After `sqlite:///`, some programs expect a
- * relative path and others an absolute one. `:memory:` would be a file. A missing directory is most likely mistyped. A
- * file that exists is opened, whatever its name.
+ * Refuses a path that may lead to the wrong database: programs disagree about `sqlite:///`, `:memory:` would be a file,
+ * and a missing directory is most likely mistyped. An existing file is opened whatever its name.
  *
  * @param mayCreate whether a missing file is created
  * @throws {StorageSetupError}
@@ -72,7 +71,7 @@ const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
 function pathIn(url: string, mayCreate: boolean): string {
   const path = url.slice('sqlite:'.length);
   if (path.startsWith('//')) {
-    // Not the URL: one of another program has a password here.
+    // The message does not quote the URL, because other programs have a password here.
     throw new StorageSetupError(
       'sqlite:// is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
     );
@@ -86,7 +85,7 @@ function pathIn(url: string, mayCreate: boolean): string {
     );
   }
   if (OTHER_THAN_PATH.test(basename(path))) throw new StorageSetupError(correctionOf(path));
-  if (!mayCreate) throw noFile(path);
+  if (!mayCreate) throw missingFile(path);
   return path;
 }
 
@@ -103,10 +102,10 @@ function correctionOf(path: string): string {
   );
 }
 
-/** @throws {StorageSetupError} when the system does not tell: EACCES, ENOTDIR, ENAMETOOLONG, ELOOP */
+/** @throws {StorageSetupError} when the system does not answer: EACCES, ENOTDIR, ENAMETOOLONG, ELOOP */
 function isAbsent(path: string): boolean {
   try {
-    // Not with `throwIfNoEntry: false`, which hides ENOTDIR too.
+    // `throwIfNoEntry: false` would hide ENOTDIR too.
     statSync(resolve(path));
     return false;
   } catch (error) {
@@ -115,6 +114,6 @@ function isAbsent(path: string): boolean {
   }
 }
 
-function noFile(path: string): StorageSetupError {
+function missingFile(path: string): StorageSetupError {
   return new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
 }
