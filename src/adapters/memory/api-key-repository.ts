@@ -2,7 +2,6 @@ import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { endedKey, isUseDue, storedApiKey, type ApiKey } from '../../domain/api-key.ts';
 
-/** Keeps API keys in memory until the process ends. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
   readonly #keys = new Map<string, ApiKey>();
 

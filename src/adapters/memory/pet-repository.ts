@@ -10,10 +10,7 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, petWithId } from '../../domain/pet.ts';
 
-/**
- * Keeps pets in memory until the process ends, in arrays sorted by id. A page takes a binary search and a slice, O(log n
- * + limit), with and without a filter.
- */
+/** Keeps pets in arrays sorted by id. A page takes O(log n + limit), also with a filter. */
 export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
@@ -26,12 +23,12 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
-    const known = this.#byIdempotencyKey.get(idempotency.key);
-    if (known === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
-    if (this.#idempotency.get(known)?.fingerprint !== idempotency.fingerprint) {
+    const earlier = this.#byIdempotencyKey.get(idempotency.key);
+    if (earlier === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
+    if (this.#idempotency.get(earlier)?.fingerprint !== idempotency.fingerprint) {
       throw new IdempotencyKeyReused();
     }
-    return { pet: known, replayed: true };
+    return { pet: earlier, replayed: true };
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {

@@ -3,9 +3,7 @@ import { allowanceOf, type Allowance, type RateLimit } from '../../domain/rate-l
 
 type Window = { count: number; readonly startMs: number };
 
-/** Counts the requests of one process. */
 export class InMemoryRateLimiter implements RateLimiter {
-  // The current window of each key and limit.
   readonly #windows = new Map<string, Window>();
   readonly #nowMs: () => number;
 

@@ -1,6 +1,5 @@
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
-/** Pets and API keys in the memory of the process. */
 export const memoryStorage: StorageKind = {
   name: 'memory',
   system: 'memory',
