@@ -2,11 +2,8 @@ import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
 /**
- * Inflates a gzip file.
- *
- * @param sizeBytes of the blocks together
- * @param refusal makes the error to throw when the file is damaged, incomplete, or of another format, from a phrase that
- *   completes a sentence that begins with its name
+ * @param sizeBytes of all blocks together
+ * @param refusal makes an error. The phrase `problem` follows the name of the file
  */
 export async function* gunzipped(
   blocks: AsyncIterable<Buffer>,
@@ -14,7 +11,7 @@ export async function* gunzipped(
   refusal: (problem: string) => Error,
 ): AsyncGenerator<Buffer> {
   const output = createGunzip();
-  // An error of either side also ends the loop below.
+  // An error of either side also ends the loop.
   pipeline(blocks, output, () => {});
   try {
     for await (const block of output) yield block as Buffer;
@@ -22,6 +19,6 @@ export async function* gunzipped(
     if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) throw error;
     throw refusal(`is not a complete gzip file: ${error.message}`);
   }
-  // Node ignores what follows the compressed data and is no such data itself.
+  // Node ignores other data behind the compressed data.
   if (output.bytesWritten !== sizeBytes) throw refusal('has something else behind its gzip data');
 }

@@ -2,14 +2,13 @@ import type { FileHandle } from 'node:fs/promises';
 
 const LF = 0x0a;
 
-/** Several hundred pets. */
 const BLOCK_BYTES = 65_536;
 
 /**
- * The lines of a text, in batches and without their line feeds. Holds at most a block and a line in memory. The text
- * after the last line feed is a line, unless it is empty.
+ * Yields lines without their line feeds. Holds at most a block and a line in memory. Text after the last line feed is a
+ * line, unless it is empty.
  *
- * @param maxLineBytes a longer line may come without its end, as the last one: the caller refuses it
+ * @param maxLineBytes a longer last line may lack its end: the caller refuses it
  */
 export async function* linesOf(
   blocks: AsyncIterable<Buffer>,
@@ -31,10 +30,7 @@ export async function* linesOf(
   if (rest.length > 0) yield [rest];
 }
 
-/**
- * Reads the first `sizeBytes` of a file, even if the file grows. Not a stream, because a stream that is left early
- * closes the file, whatever its options say.
- */
+/** Reads the first `sizeBytes` of a file, even if the file grows. */
 export async function* blocksOf(file: FileHandle, sizeBytes: number): AsyncGenerator<Buffer> {
   for (let position = 0; position < sizeBytes; ) {
     const length = Math.min(BLOCK_BYTES, sizeBytes - position);

@@ -10,17 +10,16 @@ import { blocksOf, linesOf } from './lines.ts';
 import { formProblem, parsePetLine } from './pet-line.ts';
 import { isCompressed, PetFileError } from './write-pet-file.ts';
 
-/** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
+/** A pet takes at most about 4,000 bytes, even with every character escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** A bit for each beginning of an idempotency key, seven hexadecimal digits: constant memory for any number of pets. */
+/** One bit for each beginning of an idempotency key, seven hexadecimal digits. */
 const FILTER_BYTES = 2 ** 25;
 
-/** A file of pets: one JSON object per line, in ascending order of id. A file whose name ends in `.gz` is compressed. */
+/** One JSON object per line, in ascending order of id. See "A file of pets" in docs/decisions.md. */
 export class PetFile implements PetSource, AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
-  /** The size of the file when it was opened. */
   readonly #sizeBytes: number;
   readonly #isCompressed: boolean;
   #survey: Promise<Survey> | undefined;
@@ -33,8 +32,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Keeps standard input in a file, because an import reads it twice. The file has no name, so the operating system
-   * removes it with the process.
+   * Copies standard input to a file without a name.
    *
    * @throws {PetFileError} when the file cannot be written
    */
@@ -58,7 +56,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   static async open(path: string): Promise<PetFile> {
     const compressed = isCompressed(path);
     try {
-      // Opening a pipe blocks a thread until the other end opens. Not even the end of the process stops that thread.
+      // Opening a pipe would wait for its other end.
       if ((await stat(path)).isFile()) {
         const file = await open(path);
         return new PetFile(path, file, (await file.stat()).size, compressed);
@@ -75,7 +73,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Checks the file once, however often it is called: every later read checks each line again.
+   * Checks the file once, however often it is called.
    *
    * @throws {PetFileError} naming the first bad line
    */
@@ -116,11 +114,7 @@ export class PetFile implements PetSource, AsyncDisposable {
     await this.#file.close();
   }
 
-  /**
-   * Checks every line each time, because the file may have changed since the last time.
-   *
-   * @param suspects idempotency keys of which none may be there twice
-   */
+  /** @param suspects idempotency keys that may occur only once */
   async *#pets(suspects?: ReadonlySet<string>): AsyncGenerator<readonly ArchivedPet[]> {
     const found = new Set<string>();
     let line = 0;
@@ -135,12 +129,12 @@ export class PetFile implements PetSource, AsyncDisposable {
           throw refusal(form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
         }
         if (!isUtf8(bytes)) throw refusal('is not UTF-8');
-        // Windows writes a byte order mark at the start of a text. A later line that begins with one is not JSON.
+        // Windows writes a byte order mark at the start of a text. A later line that begins with a mark is not JSON.
         const text = line === 1 ? bytes.toString().replace(/^\ufeff/, '') : bytes.toString();
         if (text.trim() === '') continue;
         const pet = parsePetLine(text);
         if (typeof pet === 'string') throw refusal(pet);
-        const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
+        const problem = pet.id > lastId ? importedIdProblem(pet.id) : orderProblem(pet.id, lastId);
         if (problem !== undefined) throw refusal(problem);
         const { key = '' } = pet.idempotency ?? {};
         if (found.has(key)) throw refusal('the idempotency key is also that of an earlier pet');
@@ -161,7 +155,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 }
 
-/** Marks the key, a SHA-256. @returns whether it, or rarely another one, was marked before */
+/** @returns whether this key, or rarely another one with the same bit, was marked before */
 function isMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
   const [byte, mask] = [bit >> 3, 1 << (bit & 7)];
@@ -170,7 +164,7 @@ function isMarked(filter: Uint8Array, key: string): boolean {
   return (before & mask) !== 0;
 }
 
-function misplaced(id: bigint, last: bigint): string {
+function orderProblem(id: bigint, last: bigint): string {
   return id === last
     ? `the id ${id} is also the id of the pet before`
     : `the id ${id} comes after ${last}; pets must be in ascending order of id`;

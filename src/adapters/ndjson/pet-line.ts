@@ -5,7 +5,7 @@ import { isSha256, SHA_256_RULE } from '../../domain/sha-256.ts';
 import { parseJson, petJson } from '../json/exact-json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-/** What is wrong with the value of each field, as a phrase that follows its name. */
+/** A rule returns a phrase that follows the name of the field. */
 type Rules = Readonly<Record<string, (value: unknown) => string | undefined>>;
 
 const LINE_RULES = { id: petIdProblem, ...PET_RULES } satisfies Record<keyof Pet, unknown>;
@@ -16,7 +16,7 @@ const HASH_RULES = { key: hashProblem, fingerprint: hashProblem } satisfies Reco
   unknown
 >;
 
-/** Every rule that the fields break. Ignoring an unknown field would lose its data. */
+/** Ignoring an unknown field would lose its data. */
 function problemsOf(fields: Fields, rules: Rules, path = ''): readonly string[] {
   return Object.keys({ ...rules, ...fields }).flatMap((field) => {
     const problemOf = Object.hasOwn(rules, field) ? rules[field]! : () => 'is not a field of a pet';
@@ -30,27 +30,26 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-/** The lines of these pets. */
 export function petLines(pets: readonly ArchivedPet[]): string {
   return pets.map((pet) => `${petLine(pet)}\n`).join('');
 }
 
-/** JSON leaves out what is `undefined`. */
+/** `JSON.stringify` leaves out a field that is `undefined`. */
 function petLine({ idempotency, ...pet }: ArchivedPet): string {
   const hashes = idempotency && { key: idempotency.key, fingerprint: idempotency.fingerprint };
   return JSON.stringify({ ...petJson(pet), idempotency: hashes });
 }
 
-/** What is wrong with a line that begins so, for its form alone: other tools write pets in another one. */
+/** Recognizes a form that other tools write. */
 export function formProblem(start: string): string | undefined {
   if (!/^\s*\[/.test(start)) return undefined;
   return 'is a JSON array; write one pet per line, such as with: jq -c .[] (jq 1.7 or later)';
 }
 
-/** A line that goes on in the next one, as in JSON that is indented. */
-const GOES_ON = /[{[,:]\s*$/;
+/** A line that continues in the next line, as in indented JSON. */
+const CONTINUES = /[{[,:]\s*$/;
 
-/** The pet in a line, or every problem of the line in one text. */
+/** Returns a pet, or all problems of the line in one text. */
 export function parsePetLine(text: string): ArchivedPet | string {
   const form = formProblem(text);
   if (form !== undefined) return form;
@@ -60,7 +59,7 @@ export function parsePetLine(text: string): ArchivedPet | string {
   } catch (error) {
     if (error instanceof RangeError) return 'is nested too deeply';
     if (!(error instanceof SyntaxError)) throw error;
-    return GOES_ON.test(text)
+    return CONTINUES.test(text)
       ? 'is not JSON; write each pet on one line, such as with: jq -c . (jq 1.7 or later)'
       : 'is not JSON';
   }

@@ -7,7 +7,7 @@ import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { type WholeFile, writeWholeFile } from '../files/durable-files.ts';
 import { petLines } from './pet-line.ts';
 
-/** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
+/** The message is one line that starts with the path and the line number. */
 export class PetFileError extends Error {
   readonly kind = 'pet-file';
   readonly fault = 'operator';
@@ -18,10 +18,10 @@ export class PetFileError extends Error {
   }
 }
 
-/** Other programs compress in these formats, and a plain file of such a name would mislead them. */
+/** A plain file with the suffix of another compression would mislead other programs. */
 const OTHER_COMPRESSIONS = ['.zst', '.xz', '.bz2', '.br'];
 
-/** @throws {PetFileError} when the name is that of another compression than gzip */
+/** @throws {PetFileError} for the suffix of another compression than gzip */
 export function isCompressed(path: string): boolean {
   const ending = extname(path);
   if (!OTHER_COMPRESSIONS.includes(ending)) return ending === '.gz';
@@ -32,13 +32,12 @@ export function isCompressed(path: string): boolean {
 }
 
 /**
- * Writes a file of pets, compressed if its name ends in `.gz`. An older file is replaced once all pets are written.
+ * Replaces an older file when all pets are written.
  *
  * @param path if it is a symbolic link, its target is written
- * @param check refuses a file that must not be replaced
  * @throws {StorageSetupError} when the file cannot be written
- * @throws {PetFileError} when the name ends in that of another compression
- * @throws what `check` and the pets throw
+ * @throws {PetFileError} when the suffix is that of another compression
+ * @throws the error of `check` and of the pets
  */
 export async function writePetFile(
   path: string,
