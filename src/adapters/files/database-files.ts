@@ -2,11 +2,11 @@ import * as fs from 'node:fs';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The end of the name of a file beside a database. Such a file may be empty while a service depends on it. */
+/** Such a file may be empty while a service depends on it. */
 const BESIDE = /-wal$|-shm$|-journal$|\.lock$/i;
 
 /**
- * Refuses a name that SQLite or a service gives to a file beside a database, whether or not there is one yet.
+ * Refuses such a name, whether or not the database exists.
  *
  * @param file without symbolic links
  * @throws {StorageSetupError}
@@ -20,7 +20,7 @@ export function refuseNameBesideDatabase(file: string): void {
 }
 
 /**
- * Refuses to write a file that has a file of a database beside it, or would be one.
+ * Refuses a file that has a file of a database beside it, or would be one.
  *
  * @param file without symbolic links
  * @throws {StorageSetupError}
@@ -45,7 +45,7 @@ export function belongsToDatabase(file: string): StorageSetupError {
  * @throws the error of `node:fs`
  */
 export function resolveLinks(path: string): string {
-  // Unlike existsSync, it throws at a link that leads to itself.
+  // `existsSync` would not throw at a link that leads to itself.
   if (fs.statSync(path, { throwIfNoEntry: false }) !== undefined) return fs.realpathSync(path);
   const directory = dirname(resolve(path));
   if (fs.statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);

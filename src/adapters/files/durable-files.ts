@@ -9,41 +9,37 @@ export const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
 /**
- * Waits until a file, or the names in a directory, are on the disk. No SQLite connection of this process may have the
- * file open, because closing it here would release its locks:
- * https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+ * Syncs a file or a directory. No SQLite connection of this process may have the file open, because closing the file
+ * here would release its locks: see docs/explanation/group-commit.md#checkpoints.
  */
 async function sync(path: string): Promise<void> {
   await using file = await open(path);
   await file.sync();
 }
 
-/**
- * Creates a missing directory and its missing parents, durably. Node's recursive `mkdir` syncs nothing, and never
- * returns where a directory such as /proc answers ENOENT.
- */
+/** Creates a missing directory and its missing parents, durably: see "A file gets its name" in docs/decisions.md. */
 export async function createDirectory(path: string): Promise<void> {
   const parent = dirname(path);
-  // A start that was killed may have left it without its sync. The parent may be one that cannot be synced or read.
+  // A killed start may not have synced the parent. Some parents cannot be synced.
   if (existsSync(path)) return sync(parent).catch(() => {});
   if (parent !== path) await createDirectory(parent);
   try {
     await mkdir(path, DIRECTORY_MODE);
   } catch (error) {
-    // Another process may have created it first.
+    // Another process may have created it.
     if (!existsSync(path)) throw error;
   }
   await sync(parent);
 }
 
 /**
- * Creates an empty file and its missing parent directories, durably. What exists keeps its permissions.
+ * Creates an empty file and its missing directories, durably. An existing file keeps its permissions.
  *
  * @param file an absolute path
  * @throws the error of `node:fs`
  */
 export async function createFile(file: string): Promise<void> {
-  // An empty file may be what a start has left that was killed before the sync.
+  // A killed start may have left an empty file without a sync.
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   await createDirectory(dirname(file));
   // Never opens an existing file: see `sync`.
@@ -51,23 +47,22 @@ export async function createFile(file: string): Promise<void> {
   await sync(dirname(file));
 }
 
-/** The file itself and what SQLite can leave beside it. */
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];
 
 export type WholeFile = {
-  /** Throws when the target must not be written. Called before anything is, and before the file gets its name. */
+  /** Throws when the target must not be written. Called at first, and again before the file gets its name. */
   readonly check: (target: string) => void;
   /** Writes the empty file of this name, and leaves it closed. */
   readonly write: (partial: string) => Promise<void>;
 };
 
 /**
- * Writes a file under another name, and renames it when it is complete and on the disk. So the path is always a whole
- * file, and an older one keeps its permissions. A failure leaves nothing, `kill -9` the other name.
+ * Writes `FILE.partial`, and renames it when it is complete and on the disk. An older file keeps its permissions. A
+ * failure leaves nothing.
  *
  * @param path if it is a symbolic link, its target is written
  * @throws {StorageSetupError} when the file cannot be written
- * @throws what the functions throw
+ * @throws the error of `check` or `write`
  */
 export async function writeWholeFile(path: string, { write, check }: WholeFile): Promise<void> {
   try {
@@ -87,7 +82,7 @@ export async function writeWholeFile(path: string, { write, check }: WholeFile):
     }
     await sync(dirname(target));
   } catch (error) {
-    // Of the system or of SQLite.
+    // An error of the system or of SQLite.
     if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
     const problem =
       'path' in error && 'code' in error && error.code === 'EEXIST'
@@ -98,11 +93,10 @@ export async function writeWholeFile(path: string, { write, check }: WholeFile):
 }
 
 /**
- * Writes a whole file that does not exist yet, and only its owner can read.
+ * Writes a whole file that does not exist yet, and that only its owner can read.
  *
- * @param write as in {@link WholeFile}
  * @throws {StorageSetupError} when the path exists or the file cannot be written
- * @throws what `write` throws
+ * @throws the error of `write`
  */
 export async function writeNewFile(path: string, write: WholeFile['write']): Promise<void> {
   const file = resolve(path);
@@ -117,7 +111,7 @@ export async function writeNewFile(path: string, write: WholeFile['write']): Pro
 
 /** @throws {StorageSetupError} */
 export function refuseExisting(file: string): void {
-  // Not existsSync, which reports a dangling symbolic link as absent.
+  // `existsSync` reports a dangling symbolic link as absent.
   if (lstatSync(file, { throwIfNoEntry: false })) {
     throw new StorageSetupError(`${file} exists; choose another FILE`);
   }
