@@ -42,7 +42,7 @@ type Options = {
 /**
  * Group commit: inserts that wait at the same time share one transaction and one flush.
  * docs/explanation/group-commit.md explains every step. A failed sync ends the process:
- * docs/reference/storages.md#when-a-sync-fails.
+ * docs/explanation/group-commit.md#when-a-sync-fails.
  */
 export class CommitQueue {
   readonly #db: DatabaseSync;

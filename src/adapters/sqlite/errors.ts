@@ -106,7 +106,7 @@ function refusesLocks(directory: string): boolean {
   }
 }
 
-/** Does not close the file: see docs/reference/storages.md#when-a-sync-fails. */
+/** Does not close the file: see docs/explanation/group-commit.md#when-a-sync-fails. */
 export function endIfSyncFailed(error: unknown, host: StorageHost): void {
   const { errcode, message } = error as Error & { readonly errcode?: number };
   if (errcode === SYNC_FAILED) endUnclosed(`a sync has failed: ${message}`, host);

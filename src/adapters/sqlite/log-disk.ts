@@ -47,7 +47,7 @@ const CHECKPOINT_PROGRAM = `
  * docs/explanation/group-commit.md#checkpoints.
  *
  * A failed sync, or the end of the worker, ends the process in the callback that learns of it:
- * docs/reference/storages.md#when-a-sync-fails.
+ * docs/explanation/group-commit.md#when-a-sync-fails.
  */
 export class LogDisk {
   readonly #db: DatabaseSync;
