@@ -54,9 +54,8 @@ it('the changelog sorts changes into the six kinds, each at most once a release,
   }
 });
 
-it('the changelog has the version of the package, or announces it', () => {
-  const version = RegExp.escape(packageJson.version);
-  expect(changelog).toMatch(new RegExp(`^(## \\[${version}\\]|The first release: ${version}\\.$)`, 'm'));
+it('the changelog has the version of the package', () => {
+  expect(releases.map(({ version }) => version)).toContain(packageJson.version);
 });
 
 it('the changelog names the schema versions of this build', () => {
