@@ -22,11 +22,14 @@ const EXECUTED = new Map([
     'Run one, curl, TypeScript, Python, Go, Java, A feed of new animals, Other generators',
   ],
   // test/operations
-  ['docs/how-to/manage-keys.md', 'Keys in containers, Rotate keys'],
-  ['docs/how-to/back-up-and-restore.md', 'Back up, Restore'],
-  ['docs/how-to/move-pets.md', 'Move'],
-  ['docs/how-to/upgrade.md', 'Upgrade SQLite, Upgrade MongoDB'],
-  ['docs/how-to/lose-a-member-or-the-machine.md', 'Lose a member'],
+  ['docs/how-to/manage-keys.md', 'Create keys, Rotate keys, Revoke a key, Keys in containers'],
+  [
+    'docs/how-to/back-up-and-restore.md',
+    'Back up, A file of `petstore backup`, Another SQLite file, A dump of MongoDB, MongoDB from a SQLite file',
+  ],
+  ['docs/how-to/move-pets.md', 'From SQLite to MongoDB, Export and import a file'],
+  ['docs/how-to/upgrade.md', 'Upgrade SQLite, Go back to the earlier release, Upgrade MongoDB'],
+  ['docs/how-to/lose-a-member-or-the-machine.md', 'One member is gone, Two members are lost for good'],
   ['docs/how-to/run-in-containers-or-under-systemd.md', 'systemd'],
   // test/main/service/tls.test.ts
   ['docs/how-to/use-tls.md', 'TLS'],
@@ -131,7 +134,7 @@ it('what to read first has about as many lines as its heading says', async () =>
 
 /** Leaves out code blocks. */
 function withoutCode(text: string): string {
-  return text.replaceAll(/^```.*?^```$/gms, '');
+  return text.replaceAll(/^( *)```.*?^\1```$/gms, '');
 }
 
 /** Whether the code is in the source, whatever its indentation. A line `// …` stands for what the code leaves out. */

@@ -15,9 +15,9 @@ async function mongosh(client: MongoClient, block: string): Promise<unknown> {
   return runInNewContext(`(async () => { ${statements} })()`, { db });
 }
 
-const STATUS = blockOf('Lose a member', 0, 'js');
-const ALONE = blockOf('Lose a member', 1, 'js');
-const SKIP_IDS = blockOf('Lose a member');
+const STATUS = blockOf('One member is gone', 0, 'js');
+const ALONE = blockOf('Two members are lost for good', 0, 'js');
+const SKIP_IDS = blockOf('Two members are lost for good');
 
 // Only processes can be killed and started again.
 const none = (await sharedMongo())?.kind !== 'process';

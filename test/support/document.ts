@@ -19,11 +19,12 @@ export async function readDocuments(patterns = ['docs/**/*.md']): Promise<Readon
 /** The code blocks of a document, each with the heading above it. */
 export function blocksOf(document: string): readonly Block[] {
   let section = '';
-  // A comment of a shell looks like a heading, so a block is one match.
-  const found = document.matchAll(/^#+ (.*)$|^```(\w*)\n([^]*?)^```$/gm);
-  return Array.from(found).flatMap(([, heading, language = '', text = '']) => {
+  // A comment of a shell looks like a heading, so a block is one match. A block in a list is indented.
+  const found = document.matchAll(/^#+ (.*)$|^( *)```(\w*)\n([^]*?)^\2```$/gm);
+  return Array.from(found).flatMap(([, heading, indent = '', language = '', text = '']) => {
     section = heading ?? section;
-    return heading === undefined ? [{ section, language, text }] : [];
+    const block = { section, language, text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), '') };
+    return heading === undefined ? [block] : [];
   });
 }
 
