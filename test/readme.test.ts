@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { STORAGES } from '../src/main/config/storages.ts';
 import { variables } from '../src/main/config/variables.ts';
-import { type Block, blocksOf, readDocument } from './support/document.ts';
+import { type Block, blocksOf, readDocument, tableOf } from './support/document.ts';
 import { DONE, run } from './support/process.ts';
 import { freshClone, Shell } from './support/shell.ts';
 
@@ -70,13 +70,13 @@ it('README works from top to bottom in one shell, and prints what it shows', asy
   expect(await next.program.ended).toStrictEqual(DONE);
 });
 
-it('docs/reference/variables.md has every variable with its default', async () => {
-  const page = await readDocument('docs/reference/variables.md');
-  const documented = Array.from(
-    page.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm),
-    ([, ...cells]) => cells,
-  );
+it('docs/reference/variables.md has every variable with its default, and a valid example', async () => {
+  const page = (await readDocument('docs/reference/variables.md')).replaceAll('`', '');
+  const rows = tableOf(page, 'Variables of the service');
+  const documented = rows.map(([name, initial]) => [name, initial]);
   expect(documented).toStrictEqual(VARIABLES.map(({ name, initial = 'none' }) => [name, initial]));
+  for (const [index, { parse }] of VARIABLES.entries())
+    expect(() => parse(rows[index]!.at(-1)!)).not.toThrow();
 });
 
 it('.env.example has every variable', async () => {

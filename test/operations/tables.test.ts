@@ -5,7 +5,11 @@ import { expect, it } from 'vitest';
 import { type ClientError, errorAnswer } from '../../src/adapters/http/contract/errors.ts';
 import * as refusals from '../../src/adapters/http/contract/refusals.ts';
 import { DamagedPet, type PetError, PetIdsExhausted } from '../../src/application/pets/errors.ts';
-import { DamagedApiKey, StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
+import {
+  DamagedApiKey,
+  StorageSetupError,
+  StorageUnavailable,
+} from '../../src/application/ports/storage-errors.ts';
 import { anArchivedPet } from '../support/archived-pets.ts';
 import { sqliteWith } from '../support/archives.ts';
 import { Command, succeeds } from '../support/command.ts';
@@ -82,25 +86,35 @@ function fits(documented: string, message: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(documented);
 }
 
-/** The lines of the table. */
-const rows: readonly Line[] = rowsOf('What each log line means').flatMap(([level = '', cell = '']) =>
-  Array.from(cell.matchAll(/`([^`]+)`/g), ([, message = '']) => ({ level, message })),
-);
+/** The lines of both tables. */
+const rows: readonly Line[] = ['What each log line means', 'Recovery lines']
+  .flatMap(rowsOf)
+  .flatMap(([level = '', cell = '']) =>
+    Array.from(cell.matchAll(/`([^`]+)`/g), ([, message = '']) => ({ level, message })),
+  );
 
-it('the table of log lines has each above the level info that neither says behind a semicolon what to do nor ends a trouble', () => {
+const endsAnIncident = (message: string) => / again|resume/.test(message);
+
+it('the tables of log lines have each line above the level info, and each that ends an incident', () => {
   const missing = loggedLines()
-    .filter(({ level, message }) => level !== 'info' && !/; | again|resume/.test(message))
+    .filter(({ level, message }) => level !== 'info' || endsAnIncident(message))
     .filter(({ level, message }) => !rows.some((row) => row.level === level && fits(row.message, message)));
   expect(missing).toStrictEqual([]);
 });
 
-it('the table of log lines has none of the level info, and none that the sources do not log', () => {
+it('the tables of log lines have none that the sources do not log, and none of the level info that ends no incident', () => {
   const all = sources.join('\n');
   const stale = rows.filter(({ level, message }) => {
     const [longest = ''] = message.split('…').toSorted((a, b) => b.length - a.length);
-    return level === 'info' || !all.includes(longest.trim());
+    return (level === 'info' && !endsAnIncident(message)) || !all.includes(longest.trim());
   });
   expect(stale).toStrictEqual([]);
+});
+
+it('the table of audit lines has each action', () => {
+  const actions = sources.flatMap((source) => source.match(/"(?:pet|key)\.\w+"/g) ?? []);
+  const documented = rowsOf('Audit lines').map(([action = '']) => action.replaceAll('`', '"'));
+  expect(documented.toSorted()).toStrictEqual([...new Set(actions)].toSorted());
 });
 
 it('no message of the package or the executable names a file that only a clone has', () => {
@@ -115,17 +129,31 @@ const FAILURES = {
   'pet-ids-exhausted': new PetIdsExhausted(),
   'damaged-pet': new DamagedPet(1n, 'a problem'),
   'damaged-api-key': new DamagedApiKey('an id', 'a problem'),
+  'storage-setup': new StorageSetupError('a problem'),
   'storage-unavailable': new StorageUnavailable('a problem'),
-} satisfies Record<Exclude<PetError | DamagedApiKey | StorageUnavailable, ClientError>['kind'], Error>;
+} satisfies Record<
+  Exclude<PetError | DamagedApiKey | StorageSetupError | StorageUnavailable, ClientError>['kind'],
+  Error
+>;
 
-it('what each 5xx means has every code and message', () => {
-  const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals)]
-    .filter((value) => value instanceof Error)
-    .map((error) => errorAnswer(error))
-    .filter(({ status }) => status >= 500);
-  const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
-  const documented = rowsOf('What each 5xx means').map(([code, message]) => `${code}: ${message}`);
-  expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
+const NOT_FOUND = [refusals.routeNotFound(), refusals.routeNotFound('/v1/pets')];
+
+/** The answers to these, and the examples of the OpenAPI document. */
+const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals), ...NOT_FOUND]
+  .filter((value) => value instanceof Error)
+  .map((error) => errorAnswer(error));
+JSON.parse(await readDocument('openapi.json'), (_, value) => {
+  const one = value as (typeof answers)[number] | null;
+  if (typeof one?.status === 'number') answers.push(one);
+  return value;
+});
+
+it.each(['4xx', '5xx'])('what each %s means has every code and message', (statuses) => {
+  const forms = answers
+    .filter(({ status }) => `${status}`.startsWith(statuses.charAt(0)))
+    .map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`);
+  const documented = rowsOf(`What each ${statuses} means`).map(([code, message]) => `${code}: ${message}`);
+  expect(documented.toSorted()).toStrictEqual([...new Set(forms)].toSorted());
 });
 
 const JSON_ANSWERS = new Map(

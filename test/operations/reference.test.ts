@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ask } from '../support/client.ts';
+import { succeeds } from '../support/command.ts';
+import { readDocument, tableOf } from '../support/document.ts';
+import { ROOT } from '../support/process.ts';
+import { startService } from '../support/service.ts';
+import { newFile } from '../support/sqlite.ts';
+
+/** The commands that the help of the program, or of one command, lists. */
+async function below(...path: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await succeeds([...path, '--help']);
+  const names = stdout.split('\nCommands:\n')[1]!.matchAll(/^ {2}(?!keys|help)([a-z-]+) /gm);
+  return Array.from(names, ([, name = '']) => [...path, name].join(' '));
+}
+
+it.each([...(await below()), ...(await below('keys'))])(
+  'docs/reference/commands.md has the usage, the arguments, the options and the defaults of %s',
+  async (command) => {
+    const page = (await readDocument('docs/reference/commands.md')).replaceAll('`', '');
+    const { stdout } = await succeeds([...command.split(' '), '--help']);
+    const [, usage = ''] = /^Usage: bin\/(.*)$/m.exec(stdout) ?? [];
+    expect(page).toContain(`\n## ${command}\n\ntext\n${usage}\n\n`);
+    const options = stdout.replaceAll(/\n {4,}/g, ' ').matchAll(/^ {2}(--(?!env)\S+ <\w+>) +(.*)/gm);
+    const expected = [...usage.matchAll(/([<[][A-Z]+[>\]])/g), ...options].map(([, name, text = '']) => {
+      return [name, /\(default: "?([^")]+)/.exec(text)?.[1]];
+    });
+    const documented = tableOf(page, command).map(([name, initial], index) => {
+      return [name, expected[index]?.[1] && initial];
+    });
+    expect(documented).toStrictEqual(expected);
+  },
+);
+
+it('docs/reference/logs-and-metrics.md has every metric with its type and its labels', async () => {
+  const page = (await readDocument('docs/reference/logs-and-metrics.md')).replaceAll('`', '');
+  const tables = ['Metrics', 'Metrics of the process'].flatMap((section) => tableOf(page, section));
+  const documented = tables.map((cells) => cells.slice(0, 3));
+  const env = { METRICS_PORT: '0', RATE_LIMIT: '9/9s', DATABASE_URL: `sqlite:${await newFile()}` };
+  const { url, metricsUrl } = await startService(env);
+  await ask(`${url}/v1/pets/1`);
+  const text = await (await fetch(metricsUrl!)).text();
+  const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm)).flatMap(([, name = '', type]) => {
+    const series = new RegExp(`^${name}(?:_count)?(?:{(.*)})? `, 'm').exec(text);
+    const labels = Array.from((series?.[1] ?? '').matchAll(/(\w+)="/g), ([, label]) => label);
+    // A kind of resource of which there is none now has no series.
+    return series === null ? [] : [[name, type, labels.join(', ') || 'none']];
+  });
+  expect(documented).toStrictEqual(expect.arrayContaining(exposed));
+  const own = documented.filter(([name]) => /^(?:http|petstore)_/.test(name!));
+  expect(exposed).toStrictEqual(expect.arrayContaining(own));
+});
+
+it('docs/reference/limits-and-file-formats.md has each limit as the code sets it', async () => {
+  const page = await readDocument('docs/reference/limits-and-file-formats.md');
+  const limits = Array.from(page.matchAll(/ `([^`]+)` \| `(src\/[^`]+)` \|$/gm));
+  const sources = await Promise.all(
+    limits.map(async ([, , path = '']) => readFile(join(ROOT, path), 'utf8')),
+  );
+  expect(limits.length).toBeGreaterThan(40);
+  expect(limits.filter(([, code = ''], index) => !sources[index]!.includes(code))).toStrictEqual([]);
+});
