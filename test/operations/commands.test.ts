@@ -9,7 +9,9 @@ import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { ROOT } from '../support/process.ts';
+import { DONE, ROOT } from '../support/process.ts';
+import { freshClone, Shell } from '../support/shell.ts';
+import { freePort } from '../../proof/failure/free-port.ts';
 import { bash, blockOf, installation } from './page.ts';
 import { aPet } from '../support/pets.ts';
 import { nextBuild } from '../upgrade/next-build.ts';
@@ -105,6 +107,16 @@ it('the commands for a file export pets, import them and check the copy', async 
   const printed = await bash(blockOf('Export and import a file'), {}, directory).succeeded();
   expect(printed).toBe(blockOf('Export and import a file', 0, 'text'));
   expect(await readFile(join(directory, 'pets.ndjson'), 'utf8')).toBe(EXAMPLES);
+});
+
+it('the commands for metrics start a service, and print what the page shows', async () => {
+  const port = String(await freePort());
+  const [start, read] = [0, 1].map((index) => blockOf('Metrics', index).replace('9464', port));
+  const shell = new Shell(await freshClone());
+  await shell.starts(start!);
+  expect(await shell.prints(read!)).toBe(blockOf('Metrics', 0, 'text'));
+  shell.program.write('exit\n');
+  expect(await shell.program.ended).toStrictEqual(DONE);
 });
 
 it('skip the ids of lost pets in a SQLite file that was copied', async () => {

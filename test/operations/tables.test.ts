@@ -117,6 +117,23 @@ it('the table of audit lines has each action', () => {
   expect(documented.toSorted()).toStrictEqual([...new Set(actions)].toSorted());
 });
 
+it('every message on the page What went wrong is one that the sources have', () => {
+  const all = sources.join('\n').replaceAll('\\"', '"');
+  const cells = Array.from(
+    documents.get('docs/how-to/what-went-wrong.md')!.matchAll(/^\| (?!`?[A-Z]{3,})([^|]*) \|/gm),
+    ([, cell = '']) => cell,
+  );
+  // A message has words. Others are texts of clients and of the system.
+  const messages = cells.flatMap((cell) =>
+    Array.from(cell.matchAll(/`([^`]+ [^`]+)`/g), ([, text = '']) => text),
+  );
+  const unknown = messages.filter((message) => {
+    const [longest = ''] = message.split('…').toSorted((one, other) => other.length - one.length);
+    return !all.includes(longest.trim());
+  });
+  expect(unknown).toStrictEqual([]);
+});
+
 it('no message of the package or the executable names a file that only a clone has', () => {
   const texts = sources.flatMap((source) => source.match(/"[^"\n]*"/g) ?? []);
   const names =
