@@ -40,7 +40,7 @@ function databaseUrl(url: string, name: string, directory: string): string {
 
 type Build = 'before' | 'after';
 
-/** How many requests a service has answered, and its CPU time for them in microseconds. */
+/** The number of requests that a service has answered, and its CPU time for them in microseconds. */
 type Cost = { requests: number; cpuUs: number };
 
 async function measure({ port, pid }: RunningService, row: Row, ms: number): Promise<Cost> {

@@ -67,7 +67,7 @@ async function insertMany(url: string): Promise<number> {
   return (1000 * COUNT) / ms;
 }
 
-/** Runs `petstore copy`: its pets a second, start and end of the process included, and samples of its memory. */
+/** Runs `petstore copy`. Returns its pets per second, from start to end of the process, and samples of its memory. */
 async function copy(from: string, to: string): Promise<{ rate: number; memoryMib: number[] }> {
   await migrate(to);
   const start = performance.now();

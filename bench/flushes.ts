@@ -1,5 +1,5 @@
 /**
- * What a disk that is slow to flush does to readers and writers: SQLite, requests a second and latencies, of readers
+ * What a disk that is slow to flush does to readers and writers: SQLite, requests per second and latencies, of readers
  * alone, of readers beside writers, and of writers alone.
  *
  *   node bench/flushes.ts [OTHER_CHECKOUT] [--flush-ms 0] [--rounds 3] [--ms 3000] [--only 'beside']

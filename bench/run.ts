@@ -1,5 +1,5 @@
 /**
- * The service beside what people would pick instead, on every storage: CPU time a request, requests a second,
+ * The service beside what people would pick instead, on every storage: CPU time per request, requests per second,
  * latencies, start, size and growth. Each contestant is a process on the first core, and the load comes from the
  * second.
  *

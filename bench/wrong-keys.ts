@@ -1,6 +1,6 @@
 /**
  * Whether wrong keys slow down requests with a right key. A service answers requests for a page, alone and beside
- * 100,000 requests a minute with wrong keys. A wrong key has the form of a key and a right checksum: it needs a lookup.
+ * 100,000 requests per minute with wrong keys. A wrong key has the form of a key and a right checksum: it needs a lookup.
  * Rounds alternate. Each has a part at a steady rate, and one as fast as 8 connections can be.
  *
  *   node bench/wrong-keys.ts [ROUNDS] [DATABASE_URL]       7 rounds of 12 s and a new SQLite file by default

@@ -17,7 +17,7 @@ const LEGEND_COLUMNS = 3;
 const STYLE = `.page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328 }
 @media (prefers-color-scheme: dark) { .page { fill: #0d1117; stroke: #3d444d } text { fill: #e6edf3 } }`;
 
-/** Horizontal bars, grouped by row: CPU time a request in microseconds. */
+/** Horizontal bars, grouped by row: CPU time per request in microseconds. */
 export function barChart(title: string, rows: readonly Row[]): string {
   const longest = Math.max(...rows.flatMap(({ bars }) => bars.map(({ value }) => value)));
   const scale = (WIDTH - LEFT - LABEL_WIDTH) / longest;
@@ -42,7 +42,7 @@ export function barChart(title: string, rows: readonly Row[]): string {
     }
     y += GROUP_GAP;
   }
-  const heading = `${title}: CPU time a request in microseconds, less is better`;
+  const heading = `${title}: CPU time per request in microseconds, less is better`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}" \
 font-family="system-ui, sans-serif" font-size="11" role="img" aria-label="${heading}">
 <style>${STYLE}</style>

@@ -76,7 +76,7 @@ async function measure(
   return sampleOf(contestant.name, what, round, cpuUs() - before, load);
 }
 
-/** Half of the requests a second of the slower of the two that have the same features: one rate for all. */
+/** Half of the requests per second of the slower of the two that have the same features: one rate for all. */
 function halfOfPeak(samples: readonly Sample[], round: number): number {
   const peaks = samples.filter(
     (sample) =>

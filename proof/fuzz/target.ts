@@ -25,7 +25,7 @@ export class Target implements AsyncDisposable {
     const ended = once(child, 'exit').then(() => {
       throw new Error('the service has ended');
     });
-    // Reported by whoever waits for the next message.
+    // The caller that waits for the next message reports this error.
     ended.catch(() => {});
     const [message] = (await Promise.race([once(child, 'message'), ended])) as [TargetMessage];
     if (!('port' in message)) throw new Error('the service failed before it listened');

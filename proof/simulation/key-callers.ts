@@ -31,7 +31,7 @@ export type KeyStore = {
 type Known = {
   readonly label: string;
   readonly minted: MintedKey;
-  /** Nobody has the token that belongs to the stored digest. */
+  /** No caller has the token that belongs to the stored digest. */
   readonly isForged: boolean;
   /** From when on it is invalid, as it was inserted. */
   readonly expiresAtMs: number;

@@ -100,7 +100,7 @@ export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet
 }
 
 /**
- * Callers share pets, so nobody may be able to change one. A field that holds an object, such as a list, does not
+ * Callers share pets, so no caller may be able to change one. A field that holds an object, such as a list, does not
  * compile here before it is copied and frozen.
  */
 function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {

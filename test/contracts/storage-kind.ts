@@ -9,10 +9,10 @@ import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet } from '../support/pets.ts';
 import { storageHost } from '../support/storage-host.ts';
-import { type OpenTroubled, type TestedStorage, type Troubled, unlessExcused } from './storages.ts';
+import { type OpenFailing, type TestedStorage, type Failing, unlessExcused } from './storages.ts';
 
 /** All calls of a service, at once. Writes come first. A new method of the ports does not compile until it is here. */
-export async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
+export async function callAll({ pets, keys }: Pick<Failing, 'pets' | 'keys'>) {
   const { id } = aKey();
   const ofPets: Calls<PetRepository> = {
     insert: pets.insert(aPet()),
@@ -35,15 +35,15 @@ type Calls<Port> = Readonly<Record<keyof Port, Promise<unknown>>>;
 
 /** The contract of {@link StorageKind}, as a service uses it. */
 export function storageKindContract(storage: TestedStorage): void {
-  const { kind, troubles, isMetered } = storage;
+  const { kind, failures, isMetered } = storage;
 
-  for (const [trouble, open] of Object.entries(troubles)) {
-    const when = `when it ${trouble}${unlessExcused(open)}`;
+  for (const [failure, open] of Object.entries(failures)) {
+    const when = `when it ${failure}${unlessExcused(open)}`;
     it.skipIf(typeof open === 'string')(
       `refuses calls in bounded time, and works again, ${when}`,
       async () => {
         const warnings: string[] = [];
-        const service = await (open as OpenTroubled)(storageHost((message) => void warnings.push(message)));
+        const service = await (open as OpenFailing)(storageHost((message) => void warnings.push(message)));
         await service.pets.insert(aPet());
         await service.keys.insert(aKey());
 

@@ -55,7 +55,7 @@ export type TestedStorage = {
   /** Creates a new, empty store. The one before is gone. */
   create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
   /** What can happen to the storage under a service, or why it cannot. */
-  readonly troubles: Readonly<Record<'answers nothing' | 'is gone', OpenTroubled | string>>;
+  readonly failures: Readonly<Record<'answers nothing' | 'is gone', OpenFailing | string>>;
   /** Whether its service tells a meter of inserts, or why not. */
   readonly isMetered: true | string;
   /** Opens an empty store, one insert of which can be held open while others go on; or why that cannot happen. */
@@ -70,16 +70,16 @@ export type HeldStore = {
   readonly release: Promise<() => void>;
 };
 
-export type OpenTroubled = (log: StorageHost) => Promise<Troubled>;
+export type OpenFailing = (log: StorageHost) => Promise<Failing>;
 
 /** A service whose calls give up before long. */
-export type Troubled = Keys & {
+export type Failing = Keys & {
   readonly pets: PetRepository;
   begin(): unknown;
   /** The time of a call is over. Absent when the calls are short. */
   timeOut?(): void;
   end(): unknown;
-  /** Whether the log learns of the trouble and of its end. */
+  /** Whether the log has a line for the failure and one for its end. */
   readonly logs: boolean;
 };
 
@@ -97,7 +97,7 @@ export function testedStorages(): readonly TestedStorage[] {
         const ports = { pets, archive: pets, keys: new InMemoryApiKeyRepository() };
         return { url: 'memory:', open: async () => ports, openKeys: async () => ports };
       },
-      troubles: { 'answers nothing': IN_PROCESS, 'is gone': IN_PROCESS },
+      failures: { 'answers nothing': IN_PROCESS, 'is gone': IN_PROCESS },
       isMetered: 'nothing is committed',
       holdInsert: 'it inserts a pet in one step',
     },
@@ -114,7 +114,7 @@ export function testedStorages(): readonly TestedStorage[] {
           openKeys: () => openKeys(file),
         };
       },
-      troubles: { 'answers nothing': openLocked, 'is gone': openMoved },
+      failures: { 'answers nothing': openLocked, 'is gone': openMoved },
       isMetered: true,
       holdInsert: openWithHeldFlush,
     },
@@ -132,7 +132,7 @@ export function testedStorages(): readonly TestedStorage[] {
           openKeys: () => openMongoArchive(url),
         };
       },
-      troubles: { 'answers nothing': openThrough('stalls'), 'is gone': openThrough('is cut') },
+      failures: { 'answers nothing': openThrough('stalls'), 'is gone': openThrough('is cut') },
       isMetered: true,
       holdInsert: openWithHeldCommand,
     },
@@ -142,7 +142,7 @@ export function testedStorages(): readonly TestedStorage[] {
 const IN_PROCESS = 'it is in the memory of the process';
 
 /** Another program holds the lock for writes. */
-async function openLocked(log: StorageHost): Promise<Troubled> {
+async function openLocked(log: StorageHost): Promise<Failing> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
   const other = otherConnection(file);
@@ -157,7 +157,7 @@ async function openLocked(log: StorageHost): Promise<Troubled> {
 }
 
 /** Another program moves the file away. */
-async function openMoved(log: StorageHost): Promise<Troubled> {
+async function openMoved(log: StorageHost): Promise<Failing> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
   const away = `${file}.away`;
@@ -165,7 +165,7 @@ async function openMoved(log: StorageHost): Promise<Troubled> {
 }
 
 /** The connection to the server goes through a proxy. */
-function openThrough(trouble: 'stalls' | 'is cut'): OpenTroubled {
+function openThrough(failure: 'stalls' | 'is cut'): OpenFailing {
   return async (log) => {
     const timeoutMs = 500;
     const { url } = await freshDatabase(mongo!);
@@ -177,7 +177,7 @@ function openThrough(trouble: 'stalls' | 'is cut'): OpenTroubled {
     const keys = new MongoApiKeyRepository(db, reads, timeoutMs);
     const stall = { begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
     const cut = { begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
-    return { pets, keys, ...(trouble === 'stalls' ? stall : cut) };
+    return { pets, keys, ...(failure === 'stalls' ? stall : cut) };
   };
 }
 

@@ -93,7 +93,7 @@ it('a start that fails reports every invalid variable on its own line', async ()
   );
 });
 
-// 192.0.2.1 is nobody's: RFC 5737. A label of 64 letters is refused without asking a server.
+// No machine has the address 192.0.2.1: RFC 5737. A label of 64 letters is refused without asking a server.
 it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
   [
     'a port in use, after it made a key and got a SIGHUP,',

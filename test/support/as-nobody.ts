@@ -1,8 +1,8 @@
 import { chmod } from 'node:fs/promises';
 
 /**
- * Works in a directory with this mode. Permissions do not restrict root, so root becomes the user nobody during the
- * work.
+ * Works in a directory with this mode. Permissions do not restrict root, so root becomes the user 65534 (`nobody`)
+ * during the work.
  */
 export async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
   const { geteuid, seteuid } = process;

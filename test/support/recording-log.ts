@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type {
-  ConnectionTrouble,
+  ConnectionError,
   PetCreated,
   RequestLog,
   RequestRecord,
@@ -15,7 +15,7 @@ export class RecordingLog implements RequestLog {
   readonly failures: Failure[] = [];
   readonly created: PetCreated[] = [];
   readonly notCounted: Failure[] = [];
-  readonly troubles: ConnectionTrouble[] = [];
+  readonly connectionErrors: ConnectionError[] = [];
   readonly #reports = new EventEmitter();
 
   answered(request: RequestRecord): void {
@@ -35,14 +35,14 @@ export class RecordingLog implements RequestLog {
     this.notCounted.push({ error, requestId });
   }
 
-  connectionTrouble(trouble: ConnectionTrouble): void {
-    this.troubles.push(trouble);
-    this.#reports.emit('trouble');
+  connectionError(error: ConnectionError): void {
+    this.connectionErrors.push(error);
+    this.#reports.emit('connection error');
   }
 
-  /** Waits for the report of trouble at this index. */
-  trouble(index: number): Promise<ConnectionTrouble> {
-    return waitFor(this.#reports, 'trouble', () => this.troubles[index]);
+  /** Waits for the connection error at this index. */
+  connectionErrorAt(index: number): Promise<ConnectionError> {
+    return waitFor(this.#reports, 'connection error', () => this.connectionErrors[index]);
   }
 
   /** Waits for the record at this index: a client may have its answer before the record is made. */

@@ -22,7 +22,7 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
  */
 const REPLY_TIMEOUT_MS = 5_000;
 
-/** How long a service gives way at most. */
+/** How long a service backs off at most. */
 const MAX_PAUSE_MS = 500;
 
 /**
@@ -95,7 +95,7 @@ export class PetClaims {
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
       if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
-      else if (this.#losingMs + this.#lostMs > 0) await this.#giveWay(sentAtMs);
+      else if (this.#losingMs + this.#lostMs > 0) await this.#backOff(sentAtMs);
     }
   }
 
@@ -208,7 +208,7 @@ export class PetClaims {
    * Without it, a service that has just stored pets always sends its next insert before one that has collided. While a
    * majority takes seconds to confirm a write, as after a primary freezes, the requests of the other one would fail.
    */
-  async #giveWay(sentAtMs: number): Promise<void> {
+  async #backOff(sentAtMs: number): Promise<void> {
     this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
     this.#losingMs = 0;
     await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#lostMs, MAX_PAUSE_MS));

@@ -11,7 +11,7 @@ export type MintedKey = Pick<ApiKey, 'id' | 'digest'> & {
 export type CreatedKey = { readonly key: ApiKey; readonly token: string };
 
 /** Delivers a new key to the operator who asked for it. */
-export type HandOver = (created: CreatedKey) => void | Promise<void>;
+export type Deliver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {
   readonly #keys: ApiKeyRepository;
@@ -27,20 +27,20 @@ export class CreateKey {
   /**
    * Stores a new key and hands it over.
    *
-   * @param handOver by default does nothing. If it fails, the token is lost. The key is then revoked, and the error is
+   * @param deliver by default does nothing. If it fails, the token is lost. The key is then revoked, and the error is
    *   passed on
    * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
    * @throws {ApiKeyIdTaken} when another key has the minted id; nothing is stored
    * @throws {DamagedApiKey} when a damaged record has the minted id; nothing is stored
    * @throws {StorageUnavailable}
    */
-  async execute(draft: ApiKeyDraft, handOver: HandOver = () => {}): Promise<CreatedKey> {
+  async execute(draft: ApiKeyDraft, deliver: Deliver = () => {}): Promise<CreatedKey> {
     const checked = newApiKey(draft, this.#now());
     const { id, digest, token } = this.#mint();
     const key = { ...checked, id, digest };
     await this.#keys.insert(key);
     try {
-      await handOver({ key, token });
+      await deliver({ key, token });
     } catch (error) {
       await this.#keys.revoke(id, this.#now());
       throw error;

@@ -1,6 +1,6 @@
 import { type ApiKeyDraft, apiKeyState } from '../../domain/api-key.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from './errors.ts';
-import type { CreatedKey, CreateKey, HandOver } from './create-key.ts';
+import type { CreatedKey, CreateKey, Deliver } from './create-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 export type Rotation = {
@@ -26,16 +26,16 @@ export class RotateKey {
   }
 
   /**
-   * Leaves the old key alone until the new one has been handed over. Never extends the life of the old key.
+   * Leaves the old key unchanged until the new key has been delivered. Never extends the life of the old key.
    *
    * @throws {ApiKeyNotFound}
    * @throws {ApiKeyNotActive} when the key is expired or revoked
    * @throws {InvalidApiKey} when the new key would have expired already
    * @throws {ApiKeyIdTaken} when another key has the minted id
    * @throws {DamagedApiKey} when the record of the old key or of the minted id is damaged
-   * @throws {StorageUnavailable} the new key may have been handed over by then, and the old one may not expire yet
+   * @throws {StorageUnavailable} the new key may have been delivered by then, and the old key may not expire yet
    */
-  async execute(id: string, { overlapMs, expiresAt }: Rotation, handOver?: HandOver): Promise<CreatedKey> {
+  async execute(id: string, { overlapMs, expiresAt }: Rotation, deliver?: Deliver): Promise<CreatedKey> {
     const now = this.#now();
     const before = await this.#keys.findById(id);
     if (before === undefined) throw new ApiKeyNotFound(id);
@@ -43,7 +43,7 @@ export class RotateKey {
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
     const { label, scopes, rateLimit, originId = id } = before;
     const draft: Required<ApiKeyDraft> = { label, scopes, rateLimit, originId, expiresAt };
-    const created = await this.#createKey.execute(draft, handOver);
+    const created = await this.#createKey.execute(draft, deliver);
     await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
     return created;
   }

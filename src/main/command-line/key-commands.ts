@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { refuseExisting, writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
-import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
+import { type CreatedKey, CreateKey, type Deliver } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
@@ -107,7 +107,7 @@ async function createKey(session: Session, options: Create): Promise<void> {
   const draft = { label, scopes: scopes.split(',') as Scope[], expiresAt, rateLimit };
   // Refuses a wrong label or scope before a SQLite file is created.
   newApiKey(draft, session.now);
-  await makeKey(session, options, (creation, handOver) => creation.execute(draft, handOver));
+  await makeKey(session, options, (creation, deliver) => creation.execute(draft, deliver));
 }
 
 async function listKeys(session: Session): Promise<void> {
@@ -139,16 +139,16 @@ async function revokeKey(session: Session, id: string): Promise<void> {
 
 async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
   const rotation = { overlapMs: options.overlap, expiresAt: expiryOf(options, session.now) };
-  const make: Make = (creation, handOver, keys) =>
-    new RotateKey(keys, creation, session.clock).execute(id, rotation, handOver);
+  const make: Make = (creation, deliver, keys) =>
+    new RotateKey(keys, creation, session.clock).execute(id, rotation, deliver);
   await makeKey(session, options, make, id);
 }
 
-type Make = (creation: CreateKey, handOver: HandOver, keys: ApiKeyRepository) => Promise<CreatedKey>;
+type Make = (creation: CreateKey, deliver: Deliver, keys: ApiKeyRepository) => Promise<CreatedKey>;
 
 /**
- * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. A key that cannot be handed
- * over is revoked.
+ * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. A key that cannot be
+ * printed or written is revoked.
  *
  * @param replaces the id of the replaced key
  */
@@ -158,7 +158,7 @@ async function makeKey(
   make: Make,
   replaces?: string,
 ): Promise<void> {
-  const handOver: HandOver = async ({ key, token }) => {
+  const deliver: Deliver = async ({ key, token }) => {
     const json = { ...keyJson(key, session.now), ...(replaces !== undefined && { replaces }) };
     if (file === undefined) return session.answer(`${token}\n`, { ...json, key: token });
     await writeNewFile(file, (partial) => writeFile(partial, `${token}\n`));
@@ -170,7 +170,7 @@ async function makeKey(
   // Before a key is made, or a SQLite file.
   if (file !== undefined) refuseExisting(file);
   await using opened = await openKeys(session, replaces === undefined);
-  await make(new CreateKey(opened.keys, mintKey, session.clock), handOver, opened.keys);
+  await make(new CreateKey(opened.keys, mintKey, session.clock), deliver, opened.keys);
   sayUsed('wrote to', opened.storage, session);
 }
 

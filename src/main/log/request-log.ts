@@ -1,15 +1,11 @@
 import type { Logger } from 'pino';
-import type {
-  ConnectionTrouble,
-  RequestLog,
-  RequestRecord,
-} from '../../adapters/http/contract/request-log.ts';
+import type { ConnectionError, RequestLog, RequestRecord } from '../../adapters/http/contract/request-log.ts';
 import { isVersioned } from '../../adapters/http/contract/versions.ts';
 import { faultOf } from '../../domain/fault.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 
-const CONNECTION_TROUBLES = {
+const CONNECTION_ERRORS = {
   'cut-off': 'connections cut off: clients that do not read their answers held too much memory',
   refused: 'connections refused: as many as MAX_CONNECTIONS are open',
   tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
@@ -17,7 +13,7 @@ const CONNECTION_TROUBLES = {
   'no-address-from-proxy':
     'X-Forwarded-For has no IP address: errors are logged with the address of the proxy; let it append that of the client',
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
-} satisfies Record<ConnectionTrouble['kind'], string>;
+} satisfies Record<ConnectionError['kind'], string>;
 
 /** How a socket that listens on `::` writes an IPv4 address: RFC 4291, section 2.5.5.2. */
 const MAPPED = /^::ffff:(?=\d+\.)/;
@@ -38,15 +34,15 @@ type Outage = {
  */
 const QUIET_MS = 10_000;
 
-/** The same trouble with connections can happen thousands of times at once. */
-const SAME_TROUBLE_MS = 60_000;
+/** One cause can make thousands of equal connection errors within a second. */
+const SAME_ERROR_MS = 60_000;
 
 /** Writes the HTTP adapter's reports as log lines. The only text from a client in them is the request id. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
   let notLimited = 0;
-  /** When each kind of trouble with connections, and reason, was logged last. */
-  const troubles = new Map<string, number>();
+  /** When each kind of connection error with its details was logged last. */
+  const loggedMs = new Map<string, number>();
   let outage: Outage | undefined;
   const succeeded = () => {
     if (outage === undefined || performance.now() - outage.lastMs < QUIET_MS) return;
@@ -76,12 +72,12 @@ export function requestLog(log: Logger): RequestLog {
       // Exact, because an id is at most 2^53 - 1.
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, keyLabel }, 'audit');
     },
-    connectionTrouble: ({ kind, ...details }) => {
+    connectionError: ({ kind, ...details }) => {
       const key = JSON.stringify([kind, details]);
       const nowMs = performance.now();
-      if (nowMs - (troubles.get(key) ?? -Infinity) < SAME_TROUBLE_MS) return;
-      troubles.set(key, nowMs);
-      log.warn(details, CONNECTION_TROUBLES[kind]);
+      if (nowMs - (loggedMs.get(key) ?? -Infinity) < SAME_ERROR_MS) return;
+      loggedMs.set(key, nowMs);
+      log.warn(details, CONNECTION_ERRORS[kind]);
     },
     notLimited: (err, requestId) => {
       notLimited++;

@@ -33,7 +33,7 @@ export async function serveMetrics(
   { metricsHost: host, metricsPort: port = 0 }: Pick<Config, 'metricsHost' | 'metricsPort'>,
   log: Logger,
 ): Promise<AsyncDisposable & { readonly url: string }> {
-  const quietLog = { ...requestLog(log), answered: () => {}, connectionTrouble: () => {} };
+  const quietLog = { ...requestLog(log), answered: () => {}, connectionError: () => {} };
   const app = createMetricsApp(text, quietLog);
   const server = await listenAt('METRICS_', app, { host, port, log: quietLog, limits: LIMITS });
   return {

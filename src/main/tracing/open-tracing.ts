@@ -13,7 +13,7 @@ import { traceStorage, useCaseTracer } from '../../adapters/tracing/trace-calls.
 import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
-import { watchExports } from './export-trouble.ts';
+import { watchExports } from './export-failures.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 
 /** The default of `OTEL_SERVICE_NAME`. The npm package has another name. */

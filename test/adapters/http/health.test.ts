@@ -23,7 +23,7 @@ describe('/readyz', () => {
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(success(200, body));
   });
 
-  test('is 503 while the storage is out of reach, and 200 within a second afterwards, at one probe a second', async () => {
+  test('is 503 while the storage is out of reach, and 200 within a second afterwards, with one probe per second', async () => {
     const { advance } = fakeClock();
     let probes = 0;
     const probe: StorageProbe = {

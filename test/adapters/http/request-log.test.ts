@@ -90,15 +90,15 @@ test('a trusted proxy that forwards something other than an address is reported'
   await using api = await startApi({ trustProxy: true });
   for (const forwarded of [undefined, '', 'unknown, 192.0.2.1', '192.0.2.1:80', '[2001:db8::7]:80'])
     await api.get('/livez', { 'x-forwarded-for': forwarded });
-  expect(api.log.troubles).toStrictEqual([]);
+  expect(api.log.connectionErrors).toStrictEqual([]);
   await api.get('/livez', { 'x-forwarded-for': '192.0.2.1, unknown' });
-  expect(api.log.troubles).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
+  expect(api.log.connectionErrors).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
 });
 
 test('without a trusted proxy, a forwarded value that is no address is not reported', async () => {
   await using api = await startApi();
   await api.get('/livez', { 'x-forwarded-for': 'unknown' });
-  expect(api.log.troubles).toStrictEqual([]);
+  expect(api.log.connectionErrors).toStrictEqual([]);
 });
 
 test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {

@@ -136,7 +136,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
   });
 
-  it('reports what somebody else has changed meanwhile', async () => {
+  it('reports what another program has changed meanwhile', async () => {
     const { url: direct, db } = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(direct);
     const damage = () => db.command({ collMod: 'pets', validator: {} });

@@ -91,7 +91,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     expect((await another.insert(rex)).id).toBe(first + 1n);
   });
 
-  it('makes fences that give way to pets with their ids', async () => {
+  it('makes fences that are replaced by pets with their ids', async () => {
     const { archive, next, fences } = await besideService();
     await archive.reserve(4n);
     const written = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));

@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect(service.sent('find')).toBe(reads);
   });
 
-  it('follow those of other services, to which a service gives way, and to find them costs one read', async () => {
+  it('follow those of other services, for which a service backs off, and cost one read to find', async () => {
     const { url, pets, service, proxy } = await proxied();
     const other = await opened(url);
     const reads = service.sent('find');

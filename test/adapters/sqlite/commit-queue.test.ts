@@ -186,7 +186,7 @@ it('a close waits for every flush, and says after a second that it may take a SI
 });
 
 describe('a pet that is committed and not on the disk', () => {
-  it('is not acknowledged, and nobody sees it, until a flush that began after its commit has ended', async () => {
+  it('is not acknowledged, and no client sees it, until a flush that began after its commit has ended', async () => {
     const { disk, file, pets } = await openedOnHeldDisk();
     const first = pets.insertOnce(rex, idempotencyFor('a'));
     await turns();

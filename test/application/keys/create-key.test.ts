@@ -11,13 +11,13 @@ it('CreateKey stores a key with the fields of the draft, hands it over with its 
   const rateLimit = { requests: 600, seconds: 60 };
   const expiresAt = new Date('2027-11-20T12:00:00.000Z');
   const draft = { label: 'the shop', scopes: ['pets:write'], expiresAt, rateLimit } as const;
-  const handedOver: CreatedKey[] = [];
+  const delivered: CreatedKey[] = [];
 
   const createKey = new CreateKey(keys, mintKey, () => NOW);
-  const created = await createKey.execute(draft, (made) => void handedOver.push(made));
+  const created = await createKey.execute(draft, (made) => void delivered.push(made));
 
   const { key, token } = created;
-  expect(handedOver).toStrictEqual([created]);
+  expect(delivered).toStrictEqual([created]);
   expect(key).toStrictEqual({ ...newApiKey(draft, NOW), id: idOf(token), digest: digestOf(token) });
   expect(await keys.list()).toStrictEqual([key]);
 });

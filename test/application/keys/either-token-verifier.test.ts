@@ -6,14 +6,14 @@ import type { TokenVerifier } from '../../../src/application/ports/token-verifie
 
 const TOKEN = 'tom-0123456789abcdef';
 const TOM = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: TOKEN })]);
-const NOBODY = new InMemoryTokenVerifier([]);
+const NO_KEYS = new InMemoryTokenVerifier([]);
 const AWAY: TokenVerifier = { verify: () => Promise.reject(new StorageUnavailable('away')) };
 
 it('the tokens of two verifiers are accepted, and the second is asked only about those that the first rejects', async () => {
   const verify = (first: TokenVerifier, second: TokenVerifier, token = TOKEN) =>
     eitherTokenVerifier(first, second).verify(token);
-  for (const [first, second] of [[TOM, AWAY] as const, [NOBODY, TOM] as const])
+  for (const [first, second] of [[TOM, AWAY] as const, [NO_KEYS, TOM] as const])
     expect(await verify(first, second)).toMatchObject({ label: 'tom' });
-  expect(await verify(NOBODY, TOM, 'another')).toBeUndefined();
-  await expect(verify(NOBODY, AWAY)).rejects.toThrow(StorageUnavailable);
+  expect(await verify(NO_KEYS, TOM, 'another')).toBeUndefined();
+  await expect(verify(NO_KEYS, AWAY)).rejects.toThrow(StorageUnavailable);
 });

@@ -62,7 +62,7 @@ it.each([
   },
 );
 
-it('RotateKey leaves the old key unchanged when the new one cannot be handed over', async () => {
+it('RotateKey leaves the old key unchanged when the new one cannot be delivered', async () => {
   const keys = await keysWith(old);
   const createKey = new CreateKey(keys, mintKey, () => NOW);
   const full = new Error('full');

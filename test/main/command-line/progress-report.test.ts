@@ -64,7 +64,7 @@ describe('progress on any output but a terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn ten times a second, and at once when the work is over', () => {
+  it('is a bar that is redrawn ten times per second, and immediately when the work is over', () => {
     const { shown, at, progress } = report({ isTTY: true, columns: 200 });
     progress.clear();
     at(0, 0);

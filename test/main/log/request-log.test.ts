@@ -155,10 +155,10 @@ it('the log line of a request that was not counted is a warning that counts such
   expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure, ...again, line('e', 4)]);
 });
 
-it('the log line of trouble with connections is a warning that says what happened and why', () => {
+it('the log line of a connection error is a warning that says what happened and why', () => {
   const report = (log: RequestLog) => {
-    log.connectionTrouble({ kind: 'cut-off' });
-    log.connectionTrouble({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
+    log.connectionError({ kind: 'cut-off' });
+    log.connectionError({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
   };
   expect(logged(report)).toStrictEqual([
     {
@@ -173,17 +173,17 @@ it('the log line of trouble with connections is a warning that says what happene
   ]);
 });
 
-it('the same trouble with connections is one line per minute, for each reason', () => {
+it('equal connection errors are logged once per minute, for each reason', () => {
   const { advance } = fakeClock();
   const report = (log: RequestLog) => {
     for (let i = 0; i < 3; i++) {
-      log.connectionTrouble({ kind: 'refused' });
-      for (const reason of ['A', 'B']) log.connectionTrouble({ kind: 'handshake', reason });
+      log.connectionError({ kind: 'refused' });
+      for (const reason of ['A', 'B']) log.connectionError({ kind: 'handshake', reason });
     }
     advance(59_999);
-    log.connectionTrouble({ kind: 'refused' });
+    log.connectionError({ kind: 'refused' });
     advance(1);
-    log.connectionTrouble({ kind: 'refused' });
+    log.connectionError({ kind: 'refused' });
   };
   const lines = logged(report) as readonly { readonly msg: string; readonly reason?: string }[];
   expect(lines.map(({ msg, reason }) => [msg.split(':')[0], reason])).toStrictEqual([

@@ -82,7 +82,7 @@ it('a service whose disk does not come back from a flush goes on reading, and a 
   await program.kill();
   await expect(creating).rejects.toThrow('fetch failed');
 
-  // It was committed, and nobody has seen it.
+  // The pet was committed, and no client has seen it.
   const next = await restarted();
   expect(await ask(`${next}/v1/pets`, once)).toMatchObject({
     status: 201,

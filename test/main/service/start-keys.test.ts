@@ -13,7 +13,7 @@ const now = () => new Date('2026-12-24T12:00:00Z');
 /** What to do, where the storage can keep a key. */
 const RUN = 'run: bin/petstore keys create --label NAME';
 
-const NOBODY = await keysWith();
+const NO_KEYS = await keysWith();
 
 const digest = (key: string) => hash('sha256', key, 'buffer');
 
@@ -26,7 +26,7 @@ function recording() {
 
 async function withoutKeys(env: Record<string, string>, isLogged = false): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
-  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail }, isLogged });
+  return startKeys(readConfig(env), NO_KEYS, { now, log: { info: fail, warn: fail }, isLogged });
 }
 
 it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made', async () => {
@@ -74,7 +74,7 @@ describe('without a key anywhere', () => {
     'none is made that would get into a log, and the log says what to do: %s',
     async (DATABASE_URL, hint) => {
       const { lines, log } = recording();
-      const keys = await startKeys(readConfig({ DATABASE_URL }), NOBODY, { now, log, isLogged: true });
+      const keys = await startKeys(readConfig({ DATABASE_URL }), NO_KEYS, { now, log, isLogged: true });
       expect(keys).toStrictEqual({ known: [] });
       expect(lines).toStrictEqual([`warn: there is no API key yet; ${hint}`]);
     },

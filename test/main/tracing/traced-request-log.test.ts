@@ -36,7 +36,7 @@ it.each<[string, object, (log: RequestLog) => void]>([
   ["a request's failure has the ids of its span", IDS, (log) => log.failed(AWAY, 'r1')],
   ["a request's missing count has the ids of its span", IDS, (log) => log.notLimited(AWAY, 'r1')],
   ['a failure without a request has no ids', NONE, (log) => log.failed(AWAY, undefined)],
-  ['connections has no ids', NONE, (log) => log.connectionTrouble({ kind: 'refused' })],
+  ['connections has no ids', NONE, (log) => log.connectionError({ kind: 'refused' })],
 ])('the line of %s', (_, ids, report) => {
   expect(idsOf(report)).toStrictEqual(ids);
 });

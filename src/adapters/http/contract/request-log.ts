@@ -39,7 +39,7 @@ export type PetCreated = {
 };
 
 /** A problem with connections rather than with a request. */
-export type ConnectionTrouble =
+export type ConnectionError =
   /**
    * cut-off: the answers that clients did not read took too much memory, and the largest holders lost their connections.
    * refused: the limit of connections was reached. tls: a client began with a TLS handshake on a plain port. not-tls: a
@@ -58,8 +58,8 @@ export interface RequestLog {
   failed(error: unknown, requestId: string | undefined): void;
   /** The only audit line about pets. */
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
-  /** The same trouble can be reported thousands of times at once. */
-  connectionTrouble(trouble: ConnectionTrouble): void;
+  /** Can be called thousands of times within a second, with the same error. */
+  connectionError(error: ConnectionError): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;
 }

@@ -83,9 +83,9 @@ function forwardedAddress({ headers }: IncomingMessage): string | undefined {
 }
 
 /** Reports a trusted proxy that forwards something other than an address of the client. */
-export function reportAddress(log: Pick<RequestLog, 'connectionTrouble'>): Middleware {
+export function reportAddress(log: Pick<RequestLog, 'connectionError'>): Middleware {
   return ({ req }, next) => {
-    if (forwardedAddress(req) === '') log.connectionTrouble({ kind: 'no-address-from-proxy' });
+    if (forwardedAddress(req) === '') log.connectionError({ kind: 'no-address-from-proxy' });
     return next();
   };
 }

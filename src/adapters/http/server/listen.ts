@@ -97,7 +97,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     const connection = connections.get(stream as Socket);
     // The first byte of a TLS handshake: RFC 8446, section 5.1.
     if (connection?.latest === undefined && error.rawPacket?.[0] === 0x16)
-      log.connectionTrouble({ kind: 'tls' });
+      log.connectionError({ kind: 'tls' });
     // The TLS handshake has failed, or the client has left.
     if (connection === undefined || error.code === 'ECONNRESET') stream.destroy();
     else connection.refuse(refusalOf(error));
@@ -105,12 +105,12 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   server.on('tlsClientError', ({ code: reason = 'unknown' }: ClientError) => {
     // The client has left, as health checks of the TCP port do.
     if (reason === 'ECONNRESET') return;
-    log.connectionTrouble(
+    log.connectionError(
       reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason },
     );
   });
   // Beyond `maxConnections`.
-  server.on('drop', () => log.connectionTrouble({ kind: 'refused' }));
+  server.on('drop', () => log.connectionError({ kind: 'refused' }));
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -145,7 +145,7 @@ function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: Req
     socket.pause();
     leftBytes -= heldBytes;
   }
-  log.connectionTrouble({ kind: 'cut-off' });
+  log.connectionError({ kind: 'cut-off' });
 }
 
 /**

@@ -15,7 +15,7 @@ type Repair = ((db: Db) => Promise<unknown>) | string;
  */
 type Harm = 'none' | 'refusals' | 'losses';
 
-/** What is missing, or was made by somebody else and loses, refuses or reorders documents. */
+/** What is missing, or was made by another program or an operator, and loses, refuses or reorders documents. */
 export type SchemaProblem = {
   readonly collection: string;
   /** Completes "the collection …" in one line. */
@@ -135,7 +135,7 @@ function indexRows(plan: CollectionPlan, stored: StoredSchema, existing: readonl
     const isOurs = isPlanned || JSON.stringify(key) === '{"_id":1}';
     const deletes = expireAfterSeconds !== undefined;
     const harms = deletes || unique === true || prepareUnique === true;
-    const problem = `has the index "${name}" of somebody else, which ${deletes ? 'deletes' : 'refuses'} documents`;
+    const problem = `has the index "${name}", which petstore has not created and which ${deletes ? 'deletes' : 'refuses'} documents`;
     return [!stored.isLater && !isOurs && harms, problem, inMongosh(name), deletes ? 'losses' : 'refusals'];
   });
   return [...planned, ...foreign];

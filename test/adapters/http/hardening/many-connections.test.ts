@@ -71,7 +71,7 @@ test('more connections than the limit are closed at once and reported, and there
     expect(whole(await connection.answer())).toStrictEqual(OK);
   }
   for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
-  expect(api.log.troubles).toStrictEqual(Array.from({ length: 20 }, () => ({ kind: 'refused' })));
+  expect(api.log.connectionErrors).toStrictEqual(Array.from({ length: 20 }, () => ({ kind: 'refused' })));
   await open[0]?.send(LAST);
   expect(whole(await open[0]!.answer())).toStrictEqual(OK);
   await open[0]?.closed();

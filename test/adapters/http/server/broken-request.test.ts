@@ -84,8 +84,8 @@ test('the start of a TLS handshake on a plain port is reported, unless a request
     await client.answer();
     if (bytes.startsWith('GET')) await client.send(hello);
     await client.next();
-    expect(log.troubles).toStrictEqual([]);
+    expect(log.connectionErrors).toStrictEqual([]);
   }
   await (await connect(hello)).answer();
-  expect(log.troubles).toStrictEqual([{ kind: 'tls' }]);
+  expect(log.connectionErrors).toStrictEqual([{ kind: 'tls' }]);
 });

@@ -15,7 +15,7 @@ test('requests that wait beyond the limit of the memory cost their connection, a
   // It may be closed in the middle of this.
   await flooding.send(FLOOD).catch(() => {});
   await flooding.closed();
-  expect(log.troubles).toStrictEqual([{ kind: 'cut-off' }]);
+  expect(log.connectionErrors).toStrictEqual([{ kind: 'cut-off' }]);
   // One of them is the first request of the flood.
   for (let i = 0; i < 3; i++) await answer();
   expect(await announced(other, 2)).toStrictEqual(['keep-alive', 'keep-alive']);
@@ -30,7 +30,7 @@ test('requests that are ignored behind a late one count for the limit of the mem
   expect(whole(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
   await client.send(`12345${FLOOD}`).catch(() => {});
   await client.closed();
-  expect(log.troubles).toStrictEqual([{ kind: 'cut-off' }]);
+  expect(log.connectionErrors).toStrictEqual([{ kind: 'cut-off' }]);
 });
 
 test('answers that clients do not read beyond the limit of the memory cost the one with the longest its connection', async () => {
@@ -43,7 +43,7 @@ test('answers that clients do not read beyond the limit of the memory cost the o
     await untilHandled(index + 1);
     await answer(body);
   }
-  expect(await log.trouble(0)).toStrictEqual({ kind: 'cut-off' });
+  expect(await log.connectionErrorAt(0)).toStrictEqual({ kind: 'cut-off' });
   const other = await connect(get('other'));
   await answer();
   expect(await announced(other, 1)).toStrictEqual(['keep-alive']);

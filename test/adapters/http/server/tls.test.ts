@@ -75,7 +75,7 @@ describe('a client that does not shake hands', () => {
     await api.get('/livez');
     expect(await api.drain(TIMEOUT_MS)).toBe(0);
     clearInterval(drip);
-    expect(api.log.troubles).toStrictEqual([failed('ERR_TLS_HANDSHAKE_TIMEOUT')]);
+    expect(api.log.connectionErrors).toStrictEqual([failed('ERR_TLS_HANDSHAKE_TIMEOUT')]);
   });
 
   test('is disconnected and reported when it speaks plain HTTP or anything else', async () => {
@@ -86,7 +86,7 @@ describe('a client that does not shake hands', () => {
       await whenClosed(socket);
     }
     await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
-    expect(api.log.troubles).toStrictEqual([
+    expect(api.log.connectionErrors).toStrictEqual([
       failed('ERR_SSL_WRONG_VERSION_NUMBER'),
       { kind: 'not-tls' },
       failed('ERR_SSL_NO_APPLICATION_PROTOCOL'),
@@ -102,14 +102,14 @@ describe('a client that does not shake hands', () => {
     reset.resetAndDestroy();
     await whenClosed(ended);
     expect(whole(await api.get('/livez'))).toStrictEqual(OK);
-    expect(api.log.troubles).toStrictEqual([]);
+    expect(api.log.connectionErrors).toStrictEqual([]);
   });
 
   test('counts for the limit of connections', async () => {
     await using api = await startApi({ speaksTls: true, limits: { maxConnections: 2 } });
     const silent = [await dial(api), await dial(api)];
     await expect(handshake(api)).rejects.toThrow(/disconnected/);
-    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'refused' });
+    expect(await api.log.connectionErrorAt(0)).toStrictEqual({ kind: 'refused' });
     for (const socket of silent) socket.destroy();
   });
 });
@@ -150,7 +150,7 @@ describe('another certificate', () => {
     expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
     await connection.send(LIVEZ);
     expect(whole(await connection.answer())).toStrictEqual(OK);
-    expect(api.log.troubles).toStrictEqual([]);
+    expect(api.log.connectionErrors).toStrictEqual([]);
   });
 
   test('is ignored without TLS', async () => {

@@ -245,7 +245,7 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   it.each([
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
-  ])('is refused when an option needs a module that nobody can install: %s', async (option, module) => {
+  ])('is refused when an option needs a module that no operator can install: %s', async (option, module) => {
     await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );

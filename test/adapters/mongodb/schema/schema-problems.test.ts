@@ -22,7 +22,7 @@ const UNSET =
   'db.runCommand({ collMod: "pets", validator: {}, validationLevel: "strict", validationAction: "error" })';
 const DROP = 'db.getCollection("pets").dropIndex("mine")';
 const TTL = { expireAfterSeconds: 3_600 } as const;
-const MINE = 'has the index "mine" of somebody else, which';
+const MINE = 'has the index "mine", which petstore has not created and which';
 const UNIQUE = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } } as const;
 const WHOLE = { status: 1, _id: 1 } as const;
 
@@ -77,7 +77,7 @@ const HARM: readonly Harm[] = [
     DROP.replace('pets', 'rate_limits'),
   ],
   [
-    'a validator of somebody else',
+    'a validator of another program',
     modified({ validator: { owner: { $exists: true } } }),
     'has another validator',
     UNSET,
@@ -112,7 +112,7 @@ async function inMongosh(db: Db, commands: string): Promise<void> {
   for (const command of commands.split('; ')) await runInNewContext(command, globals);
 }
 
-describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has changed${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has changed${leftOut}`, () => {
   it.each(HARM)('is refused, with the command that repairs it: %s', async (_, harm, problem, command) => {
     const { url, db } = await freshDatabase(mongo!);
     await harm(db);

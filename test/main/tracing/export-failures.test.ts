@@ -3,7 +3,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import { pino } from 'pino';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { watchExports } from '../../../src/main/tracing/export-trouble.ts';
+import { watchExports } from '../../../src/main/tracing/export-failures.ts';
 
 const MINUTE_MS = 60_000;
 

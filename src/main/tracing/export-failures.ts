@@ -2,7 +2,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 
-/** How long exports must succeed before trouble counts as over: a receiver that comes and goes must not flood the log. */
+/** How long exports must succeed before a failure counts as over: a receiver that comes and goes must not flood the log. */
 const QUIET_MS = 60_000;
 
 /**
@@ -12,7 +12,7 @@ const QUIET_MS = 60_000;
  *   was full
  */
 export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 'warn'>) {
-  /** When spans were last lost, on the clock of `performance.now()`. `undefined`: there is no trouble. */
+  /** When spans were last lost, on the clock of `performance.now()`. `undefined`: exports work. */
   let lostMs: number | undefined;
   const lost = (reason: string) => {
     if (lostMs === undefined) log.warn({ reason }, 'traces are not exported: spans are lost');
