@@ -95,7 +95,7 @@ it('each build backs up a file of both versions, and restores what it has steps 
   for (const backup of [older, newer]) {
     file = `${backup}-restored`;
     const { stdout } = await petstore(next, 'restore', backup);
-    expect(stdout).toBe(`restored ${backup}; new pets get ids greater than 2000000000005\n`);
+    expect(stdout).toBe(`restored ${backup}; new pets are assigned ids greater than 2000000000005\n`);
     expect(contentOf(file)).toStrictEqual(contentOf(backup));
   }
   const refusal = `has schema version ${NEW}, this build needs ${OLD}; run a newer build of petstore\n`;

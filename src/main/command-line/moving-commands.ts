@@ -45,7 +45,7 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
   petstore
     .command('copy')
     .description(
-      'Copies all pets and API keys to another storage. Pets keep their ids, which the target never gives to new pets. ' +
+      'Copies all pets and API keys to another storage. Pets keep their ids, which the target never assigns to new pets. ' +
         'Keys stay valid: clients need no new ones. The target may already contain pets and keys; if one of them ' +
         'conflicts with the source, nothing is written. After an interruption, run the same command again to continue.',
     )

@@ -45,7 +45,7 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
   petstore
     .command('skip-ids')
     .description(
-      'Keeps new pets from getting the ids of lost ones: it skips 10^12 ids, and each repetition further ones. For a ' +
+      'Keeps new pets from being assigned the ids of lost ones: it skips 10^12 ids, and each repetition further ones. For a ' +
         'storage that may lack its latest pets: a MongoDB that was restored or has lost members, or a SQLite file from ' +
         'a snapshot of its volume, a copy, or a replica such as that of Litestream. Run it before the services start. ' +
         'A file that backup has written needs no skip-ids.',
@@ -55,8 +55,8 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
   petstore
     .command('check')
     .description(
-      'Examines a storage and says what is wrong with it, even while services use it. Reads the schema, the indexes, ' +
-        'every pet, idempotency key and API key, and changes nothing. Exit codes: 0 sound, 1 findings, one a line.',
+      'Examines a storage and reports what is wrong with it, even while services use it. Reads the schema, the indexes, ' +
+        'every pet, idempotency key and API key, and changes nothing. Exit codes: 0 sound, 1 findings, one per line.',
     )
     .option('--from <URL>', SOURCES)
     .action(actionOf(checkStorage));
@@ -88,7 +88,7 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   session.hint = 'run the same command again';
   const upTo = await storage.kind.restore(storage.url, file, session.onProgress);
   sayUsed('wrote to', storage, session);
-  const text = `restored ${file}; new pets get ids greater than ${upTo}\n`;
+  const text = `restored ${file}; new pets are assigned ids greater than ${upTo}\n`;
   await session.answer(text, { file, upTo: Number(upTo) });
 }
 
@@ -139,6 +139,6 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   session.hint = 'ids may have been skipped; run the same command again';
   const upTo = await new SkipIds(target.archive).execute();
   sayUsed('wrote to', storage, session);
-  const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
+  const text = `skipped ${SKIPPED_PET_IDS} ids; new pets are assigned ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

@@ -42,7 +42,7 @@ const RECORD_USES_EVERY_MS = 10_000;
 
 /** It names no variable: without a proxy, TRUST_PROXY would let clients forge addresses. */
 const NO_PROXY =
-  'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
+  'other machines can reach this port, and no setting names a proxy; a port that strangers can reach belongs behind ' +
   'one that limits the connections and the time of each address';
 
 /** How long a stop waits for the last uses to be written. */

@@ -66,7 +66,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
 
   it('are asked for where the URL has none, and where they are looked for is said', async () => {
     await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
-      /: it wants a login: put USER:PASSWORD@ before the host/,
+      /: it requires a login: put USER:PASSWORD@ before the host/,
     );
     const wrong = urlOf('service').replace('secret', 'typo');
     await expect(openService(wrong)).rejects.toThrow(

@@ -76,7 +76,7 @@ async function expectRefused(message: string | RegExp, from = backup): Promise<v
 describe('a restore', () => {
   it('fills a path where nothing is, for its owner only, and leaves the backup as it was', async () => {
     const upTo = Number(NEW.at(-1)!.id) + 1e12;
-    expect(await restore()).toBe(`restored ${backup}; new pets get ids greater than ${upTo}\n`);
+    expect(await restore()).toBe(`restored ${backup}; new pets are assigned ids greater than ${upTo}\n`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await petsIn(file)).toStrictEqual(NEW);
     const other = join(dirname(file), 'other.db');

@@ -11,7 +11,7 @@ import { rex } from '../../support/pets.ts';
 it('skip-ids of a SQLite file says which ids new pets get, and skips further ones when it is repeated', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
   const { stdout, stderr } = await succeeds(['skip-ids'], { DATABASE_URL });
-  expect(stdout).toBe('skipped 1000000000000 ids; new pets get ids greater than 1000000000007\n');
+  expect(stdout).toBe('skipped 1000000000000 ids; new pets are assigned ids greater than 1000000000007\n');
   expect(stderr).toBe(`petstore: wrote to ${DATABASE_URL}\n`);
   const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
   expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });

@@ -11,7 +11,7 @@ import { newFile } from '../../support/sqlite.ts';
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 
 const NO_PROXY =
-  'other machines can reach this port, and no setting tells of a proxy; a port that strangers can reach belongs behind ' +
+  'other machines can reach this port, and no setting names a proxy; a port that strangers can reach belongs behind ' +
   'one that limits the connections and the time of each address';
 
 describe('a service', () => {

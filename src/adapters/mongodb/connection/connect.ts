@@ -158,7 +158,7 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
   }
   const reply = error instanceof MongoError && error.cause instanceof MongoError ? error.cause : error;
   if (isServerError(reply, 'Unauthorized') && credentials === undefined) {
-    return 'it wants a login: put USER:PASSWORD@ before the host, percent-encoded';
+    return 'it requires a login: put USER:PASSWORD@ before the host, percent-encoded';
   }
   // Atlas reports a wrong password with a code of its own.
   if (!isServerError(reply, 'AuthenticationFailed', 'AtlasError')) return undefined;

@@ -133,7 +133,7 @@ function ruleBroken(error: unknown): StorageSetupError | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   for (const { code, errmsg = error.message } of failuresOf(error)) {
     if (code === CODES.DocumentValidationFailure) {
-      return new StorageSetupError('a validator of MongoDB refuses a record; petstore check says which');
+      return new StorageSetupError('a validator of MongoDB refuses a record; petstore check reports which');
     }
     const { collection, index, field = '_id' } = DUPLICATE.exec(errmsg)?.groups ?? {};
     if (code === CODES.DuplicateKey && !OWN_FIELDS.has(field)) {

@@ -30,7 +30,7 @@ export const IDEMPOTENCY_INDEX = {
   key: { 'idem.k': 1 },
   unique: true,
   partialFilterExpression: { 'idem.k': { $exists: true } },
-  remedy: 'keep the field "idem" only in the pet that the client was told of',
+  remedy: 'keep the field "idem" only in the pet that the client knows',
 } as const;
 
 /** Harmless: the keys begin a new window. */

@@ -112,7 +112,7 @@ const duplicate = (index: string, value: string) =>
 const dropping = (index: string) =>
   `the unique index "${index}" of the collection "pets" refuses a record, and petstore has not made it; ` +
   `run in mongosh: db.getCollection("pets").dropIndex("${index}")`;
-const VALIDATOR = 'a validator of MongoDB refuses a record; petstore check says which';
+const VALIDATOR = 'a validator of MongoDB refuses a record; petstore check reports which';
 
 it.each<readonly [string, Error, string]>([
   [

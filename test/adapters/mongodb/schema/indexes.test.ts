@@ -70,7 +70,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       'pets',
       IDEM,
       { ...pet, idem: { k: 'k', fp: 'f' } },
-      '"idem.k"; keep the field "idem" only in the pet that the client was told of',
+      '"idem.k"; keep the field "idem" only in the pet that the client knows',
     ],
     [
       'rate limit counts',
