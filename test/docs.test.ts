@@ -32,6 +32,11 @@ const EXECUTED = new Map([
   ['docs/how-to/lose-a-member-or-the-machine.md', 'One member is gone, Two members are lost for good'],
   ['docs/how-to/use-metrics-and-traces.md', 'Metrics'],
   ['docs/how-to/run-in-containers-or-under-systemd.md', 'systemd'],
+  // test/deploy/proxies.test.ts
+  [
+    'docs/how-to/run-several-services-behind-a-proxy.md',
+    'Start the services, Start the proxy, Restart the services, Restart the services behind nginx',
+  ],
   // test/main/service/tls.test.ts
   ['docs/how-to/use-tls.md', 'Try it'],
   // An UPDATE as in test/adapters/sqlite/damage.test.ts
