@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { runInNewContext } from 'node:vm';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { ask, KEY } from '../../test/support/client.ts';
 import { blocksOf, readDocument } from '../../test/support/document.ts';
 import { startService } from '../../test/support/service.ts';
@@ -20,13 +23,14 @@ it.each(Object.entries(GENERATORS))('shows how %s is called', (_name, generator)
   expect(document.replaceAll(/ \\\n +/g, ' ')).toContain(generate);
 });
 
+const block = blocksOf(document).find(({ language }) => language === 'js')?.text;
+const globals = { URLSearchParams, Response, fetch, setTimeout: setImmediate };
+const follow = runInNewContext(`(${block})`, globals) as (...args: readonly unknown[]) => Promise<never>;
+
 it('the feed of the page shows every animal once: of two pages, and one that is added later', async () => {
   const url = `${(await startService()).url}/v1`;
   const add = () => ask(`${url}/pets`, { body: '{"name":"Rex","categoryId":7}' });
   await Promise.all(Array.from({ length: 101 }, add));
-  const block = blocksOf(document).find(({ language }) => language === 'js')?.text;
-  const globals = { URLSearchParams, Response, fetch, setTimeout: setImmediate };
-  const follow = runInNewContext(`(${block})`, globals) as (...args: readonly unknown[]) => Promise<never>;
   const seen: number[] = [];
   const enough = new Error('enough');
 
@@ -38,4 +42,31 @@ it('the feed of the page shows every animal once: of two pages, and one that is 
 
   await expect(following).rejects.toBe(enough);
   expect(seen).toStrictEqual(Array.from({ length: 102 }, (_, index) => index + 1));
+});
+
+it('the feed of the page asks again after a 502 and a 504, skips a damaged animal, and ends at a 401', async () => {
+  const asked: (string | undefined)[] = [];
+  const answers = [
+    { status: 502 },
+    { status: 504 },
+    { status: 503, headers: { 'Next-Cursor': 'past-1' } },
+    { status: 200, body: '[{"id":2}]' },
+    { status: 401, body: 'no key' },
+  ];
+  const server = createServer((request, response) => {
+    const { status, headers, body } = answers[asked.push(request.url) - 1]!;
+    response.writeHead(status, headers).end(body);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const seen: number[] = [];
+  const following = follow(`http://127.0.0.1:${port}`, KEY, ({ id }: { readonly id: number }) =>
+    seen.push(id),
+  );
+
+  await expect(following).rejects.toMatchObject({ message: 'no key' });
+  expect(seen).toStrictEqual([2]);
+  const [first, next] = ['/pets?limit=100', '/pets?limit=100&cursor=past-1'];
+  expect(asked).toStrictEqual([first, first, first, next, next]);
 });

@@ -33,7 +33,7 @@ async function create(body: NewPet, idempotencyKey: string = crypto.randomUUID()
   for (let attempt = 1; ; attempt++) {
     const { data, error } = await createPet({ body, headers: { 'Idempotency-Key': idempotencyKey } });
     if (data !== undefined) return data;
-    const isTemporary = error.status === undefined || [429, 503].includes(error.status);
+    const isTemporary = error.status === undefined || [429, 502, 503, 504].includes(error.status);
     if (attempt === MAX_ATTEMPTS || !isTemporary) throw new Refused(error);
     await setTimeout(1000);
   }

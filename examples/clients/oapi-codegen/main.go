@@ -61,7 +61,7 @@ func (c client) create(ctx context.Context, pet petstore.NewPet, idempotencyKey 
 				return answer.JSON201, nil
 			}
 			err = refused(answer.Body)
-			if answer.StatusCode() != http.StatusTooManyRequests && answer.StatusCode() != http.StatusServiceUnavailable {
+			if code := answer.StatusCode(); code != http.StatusTooManyRequests && code < http.StatusBadGateway {
 				return nil, err
 			}
 			if seconds, notGiven := strconv.Atoi(answer.HTTPResponse.Header.Get("Retry-After")); notGiven == nil {

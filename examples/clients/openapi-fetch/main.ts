@@ -64,7 +64,9 @@ async function create(pet: NewPet, idempotencyKey: string = crypto.randomUUID())
 
 /** fetch throws a TypeError when no answer comes. */
 function isTemporary(error: unknown): boolean {
-  return error instanceof Refused ? [429, 503].includes(error.answer.status) : error instanceof TypeError;
+  return error instanceof Refused
+    ? [429, 502, 503, 504].includes(error.response.status)
+    : error instanceof TypeError;
 }
 
 /** Every animal, in ascending order of id. */

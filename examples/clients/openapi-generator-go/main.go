@@ -21,7 +21,7 @@ func create(
 ) (*petstore.Pet, error) {
 	for attempt := 1; ; attempt++ {
 		created, response, err := api.CreatePet(ctx).PetToAdd(pet).IdempotencyKey(key).Execute()
-		isTemporary := response == nil || response.StatusCode == 429 || response.StatusCode == 503
+		isTemporary := response == nil || response.StatusCode == 429 || response.StatusCode >= 502
 		if err == nil || attempt == maxAttempts || !isTemporary {
 			return created, err
 		}

@@ -26,7 +26,7 @@ def create(pet: NewPet, idempotency_key: str | None = None) -> Pet:
             # No answer came.
             time.sleep(1)
         except ApiException as refused:
-            if refused.status not in (429, 503):
+            if refused.status not in (429, 502, 503, 504):
                 raise
             time.sleep(1)
     return api.create_pet(pet, idempotency_key=key)

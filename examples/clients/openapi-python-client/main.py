@@ -40,8 +40,8 @@ def create(pet: NewPet, idempotency_key: str | None = None) -> Pet:
         else:
             if isinstance(answer.parsed, Pet):
                 return answer.parsed
-            assert isinstance(answer.parsed, Error)
-            if answer.status_code not in (429, 503) or attempt == MAX_ATTEMPTS:
+            if answer.status_code not in (429, 502, 503, 504) or attempt == MAX_ATTEMPTS:
+                assert isinstance(answer.parsed, Error)
                 raise Refused(answer.parsed)
             seconds = int(answer.headers.get("Retry-After", "1"))
         time.sleep(seconds)

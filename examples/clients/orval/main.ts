@@ -17,7 +17,9 @@ async function create(pet: NewPet, idempotencyKey: string = crypto.randomUUID())
       throw new Refused(answer.data);
     } catch (error) {
       const isTemporary =
-        error instanceof Refused ? [429, 503].includes(error.answer.status) : error instanceof TypeError;
+        error instanceof Refused
+          ? [429, 502, 503, 504].includes(error.answer.status)
+          : error instanceof TypeError;
       if (attempt === MAX_ATTEMPTS || !isTemporary) throw error;
       await setTimeout(1000);
     }

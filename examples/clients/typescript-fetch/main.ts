@@ -52,7 +52,7 @@ async function create(newPet: NewPet, idempotencyKey: string = crypto.randomUUID
     } catch (error) {
       const isTemporary =
         error instanceof ResponseError
-          ? [429, 503].includes(error.response.status)
+          ? [429, 502, 503, 504].includes(error.response.status)
           : error instanceof FetchError;
       if (attempt === MAX_ATTEMPTS || !isTemporary) throw error;
       await setTimeout(1000);

@@ -27,6 +27,8 @@ async fn create(client: &Client, pet: &NewPet, idempotency_key: &str) -> Result<
         let is_temporary = match &answer {
             Err(Error::CommunicationError(_)) => true,
             Err(Error::ErrorResponse(error)) => [429, 503].contains(&error.status().as_u16()),
+            // The proxy in front got no answer from the service.
+            Err(Error::UnexpectedResponse(answer)) => [502, 504].contains(&answer.status().as_u16()),
             _ => false,
         };
         if attempt == MAX_ATTEMPTS || !is_temporary {

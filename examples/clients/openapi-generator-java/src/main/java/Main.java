@@ -18,8 +18,8 @@ public final class Main {
   private static final int MAX_ATTEMPTS = 5;
   private static final int PAGE_SIZE = 2; // Small, to see pages. At most 100.
 
-  /** Code 0: no answer came. */
-  private static final Set<Integer> TEMPORARY = Set.of(0, 429, 503);
+  /** Code 0: no answer came. 502 and 504: a proxy got no answer from the service. */
+  private static final Set<Integer> TEMPORARY = Set.of(0, 429, 502, 503, 504);
 
   private final ApiClient client = new ApiClient();
   private final AnimalsApi api;
