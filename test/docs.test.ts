@@ -30,7 +30,7 @@ const EXECUTED = new Map([
   ['docs/how-to/move-pets.md', 'From SQLite to MongoDB, Export and import a file'],
   ['docs/how-to/upgrade.md', 'Upgrade SQLite, Go back to the earlier release, Upgrade MongoDB'],
   ['docs/how-to/lose-a-member-or-the-machine.md', 'One member is gone, Two members are lost for good'],
-  ['docs/how-to/use-metrics-and-traces.md', 'Metrics'],
+  ['docs/how-to/use-metrics-and-traces.md', 'Turn metrics on'],
   ['docs/how-to/run-in-containers-or-under-systemd.md', 'systemd'],
   // test/deploy/proxies.test.ts
   [
@@ -39,7 +39,6 @@ const EXECUTED = new Map([
   ],
   // test/main/service/tls.test.ts
   ['docs/how-to/use-tls.md', 'Try it'],
-  // An UPDATE as in test/adapters/sqlite/damage.test.ts
   ['docs/how-to/what-went-wrong.md', 'When a record is damaged'],
   // test/guide
   [

@@ -1,5 +1,6 @@
 import { copyFile, glob, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { ask } from '../support/client.ts';
@@ -111,10 +112,10 @@ it('the commands for a file export pets, import them and check the copy', async 
 
 it('the commands for metrics start a service, and print what the page shows', async () => {
   const port = String(await freePort());
-  const [start, read] = [0, 1].map((index) => blockOf('Metrics', index).replace('9464', port));
+  const [start, read] = [0, 1].map((index) => blockOf('Turn metrics on', index).replace('9464', port));
   const shell = new Shell(await freshClone());
   await shell.starts(start!);
-  expect(await shell.prints(read!)).toBe(blockOf('Metrics', 0, 'text'));
+  expect(await shell.prints(read!)).toBe(blockOf('Turn metrics on', 0, 'text'));
   shell.program.write('exit\n');
   expect(await shell.program.ended).toStrictEqual(DONE);
 });
@@ -212,6 +213,21 @@ it('the commands for SQLite upgrade a file, and put back what it was before', as
   await install(ROOT, directory);
   const back = await bash(blockOf('Go back to the earlier release'), {}, directory).url();
   expect(await namesOf(back, key)).toHaveLength(5);
+});
+
+it('the commands for a damaged record find the record and repair it', async () => {
+  const directory = await installation();
+  const file = join(directory, 'data/petstore.db');
+  await succeeds(IMPORT, { DATABASE_URL: `sqlite:${file}` });
+  using db = new DatabaseSync(file);
+  db.exec("UPDATE pets SET name = 'Max' WHERE id = 7");
+  const section = 'When a record is damaged';
+
+  const check = bash(blockOf(section), {}, directory);
+  expect((await check.ended).code).toBe(1);
+  expect(check.stdout).toContain(blockOf(section, 0, 'text'));
+  db.exec(blockOf(section, 0, 'sql'));
+  expect(await bash(blockOf(section), {}, directory).succeeded()).toBe('checked 300 pets and 0 API keys\n');
 });
 
 /** Run here what they would run in a container or as another user. There is no image and no systemd in this test. */

@@ -13,7 +13,7 @@ import {
 import { anArchivedPet } from '../support/archived-pets.ts';
 import { sqliteWith } from '../support/archives.ts';
 import { Command, succeeds } from '../support/command.ts';
-import { readDocument, readDocuments, tableOf } from '../support/document.ts';
+import { blocksOf, readDocument, readDocuments, tableOf } from '../support/document.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
@@ -118,19 +118,29 @@ it('the table of audit lines has each action', () => {
 });
 
 it('every message on the page What went wrong is one that the sources have', () => {
-  const all = sources.join('\n').replaceAll('\\"', '"');
-  const cells = Array.from(
-    documents.get('docs/how-to/what-went-wrong.md')!.matchAll(/^\| (?!`?[A-Z]{3,})([^|]*) \|/gm),
-    ([, cell = '']) => cell,
-  );
-  // A message has words. Others are texts of clients and of the system.
-  const messages = cells.flatMap((cell) =>
+  const page = documents.get('docs/how-to/what-went-wrong.md') ?? '';
+  const shown = blocksOf(page).flatMap(({ language, text }) => {
+    if (language === 'text') return text.trimEnd().split('\n');
+    const found = language === 'json' ? text.matchAll(/"(?:message|msg)":("(?:[^"\\]|\\.)*")/g) : [];
+    return Array.from(found, ([, message = '']) => JSON.parse(message) as string);
+  });
+  // A message in the first cell of a row has words. Others are texts of clients and of the system.
+  const cells = Array.from(page.matchAll(/^\| ([^|]*) \|/gm), ([, cell = '']) => cell);
+  const quoted = cells.flatMap((cell) =>
     Array.from(cell.matchAll(/`([^`]+ [^`]+)`/g), ([, text = '']) => text),
   );
-  const unknown = messages.filter((message) => {
+  // A message may be put together of texts: one of them names the cause, not only the subject.
+  const texts = sources.flatMap((source) => source.match(/[^"\n]{15,}/g) ?? []);
+  const causes = texts.map((text) => text.replace(/^(?:the SQLite file|MongoDB at) …/, '').split('…'));
+  const forms = causes
+    .filter((parts) => parts.some(({ length }) => length > 13))
+    .map((parts) => new RegExp(parts.map((part) => RegExp.escape(part)).join('.*')));
+  const all = sources.join('\n');
+  const unknown = [...shown, ...quoted].filter((message) => {
     const [longest = ''] = message.split('…').toSorted((one, other) => other.length - one.length);
-    return !all.includes(longest.trim());
+    return !all.includes(longest.trim()) && !forms.some((form) => form.test(message));
   });
+  expect(shown.length).toBeGreaterThan(30);
   expect(unknown).toStrictEqual([]);
 });
 

@@ -23,8 +23,8 @@ const ratio = form('must be a number from 0 to 1', (text) => {
 export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing']>;
 
 /**
- * Reads the variables of OpenTelemetry that docs/how-to/use-metrics-and-traces.md lists. Traces are on if `OTEL_TRACES_EXPORTER` is `otlp`,
- * or if it is absent and there is an endpoint to send them to. `OTEL_SDK_DISABLED=true` turns them off.
+ * Reads the variables of OpenTelemetry that docs/reference/variables.md lists. Traces are on if `OTEL_TRACES_EXPORTER`
+ * is `otlp`, or if it is absent and there is an endpoint to send them to. `OTEL_SDK_DISABLED=true` turns them off.
  *
  * @returns the configuration, or `undefined` when traces are off; a line for an endpoint that the service cannot send to,
  *   because every export would fail; and one for each variable that is ignored for its value, as
