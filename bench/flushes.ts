@@ -52,7 +52,7 @@ for (const { name: job, readers, writers } of result.jobs) {
     const show = (figure: Parameters<typeof result.of>[2], digits: number) =>
       summary(result.of(name, job, figure), digits);
     const reads = `${show('reads', 0)} pages a second, p50 ${show('readP50Ms', 2)} ms, p99 ${show('readP99Ms', 2)} ms`;
-    const creates = `${show('creates', 0)} creates a second, p50 ${show('createP50Ms', 2)} ms`;
+    const creates = `${show('creates', 0)} creates per second, p50 ${show('createP50Ms', 2)} ms`;
     const figures = [...(readers > 0 ? [reads] : []), ...(writers > 0 ? [creates] : [])];
     console.log(`${job}, ${name}: ${figures.join('; ')}`);
   }

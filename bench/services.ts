@@ -1,5 +1,5 @@
 /**
- * How far one replica set goes: creates a second, latency and CPU time of a create, against the number of members and of
+ * How far one replica set goes: creates per second, latency and CPU time of a create, against the number of members and of
  * services that add pets without a pause. Each service is a process with the MongoDB adapter alone.
  *
  *   node bench/services.ts [SECONDS] [OTHER_TREE...]

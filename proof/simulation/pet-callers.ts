@@ -235,7 +235,7 @@ export class PetCallers {
   /** @param before when the call began */
   #onFresh(name: string, wanted: NewPet, pet: Pet, before: Situation): void {
     const isOld = this.#freshIds.has(pet.id);
-    this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was given twice`);
+    this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was assigned twice`);
     this.#freshIds.add(pet.id);
     const ascends = pet.id > before.greatestId;
     this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before.greatestId}`);

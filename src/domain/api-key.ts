@@ -19,7 +19,7 @@ export type NewApiKey = {
   readonly expiresAt?: Date;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
-  /** The id of the first key in a line of rotations. Absent in that key. Idempotency keys belong to it. */
+  /** The id of the key from which the rotations began. Absent in that key. Idempotency keys belong to this id. */
   readonly originId?: string;
 };
 
@@ -36,7 +36,7 @@ export type ApiKey = NewApiKey & {
   readonly digest: string;
   /** A revoked key is invalid for good. */
   readonly revokedAt?: Date;
-  /** Updated at most once a minute. */
+  /** Updated at most once per minute. */
   readonly lastUsedAt?: Date;
 };
 

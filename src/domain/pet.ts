@@ -10,14 +10,14 @@ export const DEFAULT_PET_STATUS: PetStatus = 'available';
 export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * The greatest id that a pet may bring along. It leaves 10^15 ids for new pets: 1,500 years at 20,000 a second, or a
+ * The greatest id that a pet may bring along. It leaves 10^15 ids for new pets: 1,500 years at 20,000 per second, or a
  * thousand restored backups, each of which skips 10^12.
  */
 export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
 /**
- * How many ids a restored storage skips. The original one may have given them to other pets after the backup. At 20,000
- * creates a second they last 19 months.
+ * How many ids a restored storage skips: the original storage may have assigned them to other pets after the backup. At
+ * 20,000 creates per second, these ids are used up in 19 months.
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 

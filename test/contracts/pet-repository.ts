@@ -100,7 +100,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual(inOrderOfId(inserted));
   });
 
-  it('a change has no effect to a pet, during and after its insert', async () => {
+  it('changing the argument during or after an insert does not change the stored pet', async () => {
     const { pets } = await opened(storage);
     const mine = structuredClone(aPet());
     const inserting = pets.insert(mine);

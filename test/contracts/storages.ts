@@ -83,7 +83,7 @@ export type Failing = Keys & {
   readonly logs: boolean;
 };
 
-/** Every storage, with what it can do. Call it once a file. */
+/** Every storage, with what it can do. Call it once per file. */
 export function testedStorages(): readonly TestedStorage[] {
   const emptyDatabase = databasePool(() => mongo!);
   return [

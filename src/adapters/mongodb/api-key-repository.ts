@@ -11,7 +11,7 @@ import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import type { ApiKeyDocument } from './schema/collections.ts';
 
-/** Lookups begin 5 ms apart: a flood of unknown keys costs 200 queries a second at most. */
+/** Lookups begin 5 ms apart: a flood of unknown keys costs at most 200 queries per second. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
 
 /** API keys in MongoDB, shared by any number of processes. */

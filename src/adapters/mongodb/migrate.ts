@@ -46,7 +46,7 @@ async function change(db: Db, program: string, hold: () => Promise<void>): Promi
     await hold();
     await repair(db);
   }
-  // Again, because no validator has checked the documents from before it, and another program may have changed the schema.
+  // Again: no validator has checked older documents, and another program may have changed the schema.
   const { problems, repairs: left } = await plan(db, program);
   if (left.length > 0) throwIfProblem(described(problems, db, program));
 }

@@ -90,7 +90,7 @@ async function openIf(
   }
   const reads = new ConfirmedReads(db, reports.log);
   // While the schema is not sound, nothing may be stored: MongoDB makes a collection by itself in the place of one that
-  // was renamed, and ids would be given twice.
+  // was renamed, and ids would be assigned twice.
   let isSound = true;
   const examineAgain = async () => {
     const { problem } = await examine(db, program, true);

@@ -25,7 +25,7 @@ export class CreateKey {
   }
 
   /**
-   * Stores a new key and hands it over.
+   * Stores a new key and delivers it.
    *
    * @param deliver by default does nothing. If it fails, the token is lost. The key is then revoked, and the error is
    *   passed on

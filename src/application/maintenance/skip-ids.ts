@@ -11,7 +11,7 @@ export class TooFewPetIds extends Error {
   }
 }
 
-/** Keeps new pets from getting the ids of pets that a storage has lost. */
+/** Keeps new pets from being assigned the ids of pets that a storage has lost. */
 export class SkipIds {
   readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
 
@@ -20,7 +20,7 @@ export class SkipIds {
   }
 
   /**
-   * @returns the last id that new pets do not get
+   * @returns the last id that no new pet is assigned
    * @throws {TooFewPetIds}
    * @throws {StorageUnavailable} ids may have been skipped
    */

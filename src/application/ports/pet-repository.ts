@@ -44,7 +44,7 @@ export interface PetRepository {
   /**
    * Stores a pet under a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
    * adapter is durable. Ids start at 1 and grow, possibly with gaps: an insert that begins after a pet was returned gets
-   * a greater id. No pet gets the id of another pet that was returned, even after a restart.
+   * a greater id. No pet is assigned the id of another pet that was returned, even after a restart.
    *
    * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
    * @throws {StorageUnavailable} the pet may have been stored

@@ -20,8 +20,8 @@ export class StorageUnavailable extends Error {
 
 /**
  * The storage cannot be opened or set up, and only an operator can help: a bad URL, no server, or a file or schema that
- * does not fit. Also while the storage is open, when an operator has added a rule that refuses a record. The message is one line that
- * says what to do. It contains no credentials, and nothing of a record.
+ * does not fit. Also while the storage is open, when an operator has added a rule that refuses a record. The message is
+ * one line that says what to do. It contains no credentials, and nothing of a record.
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';

@@ -48,7 +48,7 @@ async function examine({ url, db }: TestDatabase, query: PetQuery, what: string)
     sent.map((command) => Object.keys(command)[0]),
     what,
   ).toStrictEqual(sent.map(() => 'find'));
-  // At most once a second, a list with a status looks for pets that no such list has.
+  // At most once per second, a list with a status looks for pets that no such list has.
   expect(searches, what).toHaveLength(query.status === undefined ? 0 : 1);
   for (const search of searches) {
     const { executionStats } = await explained(db, search);

@@ -6,7 +6,7 @@ import { newApiKey } from '../../../src/domain/api-key.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 
-it('CreateKey stores a key with the fields of the draft, hands it over with its token, and returns both', async () => {
+it('CreateKey stores a key with the fields of the draft, delivers it with its token, and returns both', async () => {
   const keys = new InMemoryApiKeyRepository();
   const rateLimit = { requests: 600, seconds: 60 };
   const expiresAt = new Date('2027-11-20T12:00:00.000Z');

@@ -86,7 +86,7 @@ it('a copy that fails closes the storages after its last call', async () => {
 it.each([
   ['create', '--label', 'till'],
   ['rotate', KEY.id],
-])('keys %s has revoked the new key and removed its file when it fails to hand it over', async (...words) => {
+])('keys %s has revoked the new key and removed its file when it fails to deliver the key', async (...words) => {
   const storages = await filled();
   const file = join(await testDirectory(), 'key');
   for (const output of [[], ['--output', file]]) {
