@@ -27,7 +27,7 @@ export async function writeResults(results: Results, about: string): Promise<voi
 
 Written by \`npm run bench\`. ${about}
 
-The column of a peer is its CPU time a request as a multiple of the service's: above 1, the service costs less.
+The column of a peer is its CPU time per request as a multiple of the service's: above 1, the service costs less.
 
 ${charts.join('\n')}
 
@@ -135,7 +135,7 @@ function growthSection(growth: Results['growth']): string {
       bytesAPet?.toFixed(0) ?? '',
     ]),
   );
-  const columns = ['page', 'filtered page', 'of the smallest', 'filtered', 'open', 'bytes a pet'];
+  const columns = ['page', 'filtered page', 'of the smallest', 'filtered', 'open', 'bytes per pet'];
   return `## Growth
 
 The time of a page of 20 pets anywhere in the catalogue, in microseconds, at the adapter's port without HTTP; the same
