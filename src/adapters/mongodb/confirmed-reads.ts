@@ -15,9 +15,9 @@ import { versionsOf } from './schema/collections.ts';
 const CONFIRMATION_TIMEOUT_MS = 2_000;
 
 /**
- * After this time without a reply, a confirmation is abandoned, and a read can begin another. The driver has been seen
- * to wait forever for a reply whose connection was reset: without the limit, every read until the next election would
- * wait with it. Longer than the server takes, and less than half of what a read may take.
+ * After this time without a reply, a confirmation is abandoned, and a read can begin another. The driver has been
+ * seen to wait forever for a reply whose connection was reset. Longer than the server takes, and less than half of
+ * what a read may take.
  */
 const CONFIRMATION_LIMIT_MS = 4_000;
 
@@ -45,21 +45,9 @@ const LINEARIZABLE = {
 } as const;
 
 /**
- * Majority reads that see every write acknowledged before they began, by this service or by another.
- *
- * Read concern majority alone does not guarantee that. A new primary has every acknowledged write in its log, but does
- * not show it before its majority commit point reaches its own term (Raft, section 5.4.2). A deposed primary may still
- * believe that it is the primary. A linearizable read solves both: the primary answers it after it has committed a
- * further entry in its term. From then on, majority reads from this primary show everything acknowledged before the
- * linearizable read began.
- *
- * Before the first read in a term, the primary therefore answers one linearizable read, which confirms it. Later reads
- * cost one comparison. The driver reports a new primary before it sends a command to it. A read during which the
- * primary changes is retried. While this client sees no more than half of the members, its primary may be a deposed
- * one: every read then needs a confirmation. One gap remains: a list from a deposed primary before this client
- * notices.
- *
- * A standalone server needs no confirmation.
+ * Majority reads that see every write acknowledged before they began, by this service or by another. The primary
+ * proves itself by one linearizable read in each of its terms, before the first other read:
+ * docs/explanation/confirmed-reads.md has the reason and the one gap. A standalone server needs no confirmation.
  */
 export class ConfirmedReads {
   readonly watch: PrimaryWatch;

@@ -9,12 +9,12 @@ import { DEFAULT_PROGRAM, versionProblem } from './schema/schema-version.ts';
 
 /**
  * Brings the database to the schema of this build: creates what is missing, and replaces the validators of an earlier
- * step. It changes nothing else that is there, and nothing at all after a later build. Every part can be repeated, while
- * services run. The numbers are written last: they guarantee the rest.
+ * step. Changes nothing else, and nothing at all after a later build. Can be repeated, while services run. The
+ * version and the step are written last.
  *
  * @param program how a user calls the program, for hints
- * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema has a version that this build cannot migrate,
- *   and if something is in the way
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if this build cannot migrate the version, and if
+ *   something is in the way
  */
 export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<Migration> {
   // Building an index over many pets can take any time.

@@ -26,17 +26,8 @@ const REPLY_TIMEOUT_MS = 5_000;
 const MAX_PAUSE_MS = 500;
 
 /**
- * Stores new pets. The insert itself claims their ids: a service inserts everything that waits, in order, under the ids
- * after the greatest one that it knows. The primary key decides. What collides with another service is sent again after
- * the greatest id. Pets are never removed, and no insert leaves an id out: an old greatest id always collides.
- *
- * If the outcome of an insert is unknown, the same documents are sent again under the same ids. A document gets another
- * id only after a majority has rejected it, or one before it in the same insert. An insert that arrives late can then
- * store nothing.
- *
- * A term of the primary begins with a confirmed read of the greatest id. What was sent before, under an id below it, is
- * not sent again: a fence takes the id, unless it is taken. The driver must not repeat an insert by itself: the new
- * primary may have lost the ids before it. So the insert is sent as a command, which the driver never repeats.
+ * Stores new pets. The insert itself claims their ids: docs/explanation/ids-on-mongodb.md explains the claims, the
+ * collisions, the unknown outcomes and the elections, with the invariants that this class asserts.
  */
 export class PetClaims {
   readonly #db: Db;
@@ -202,11 +193,9 @@ export class PetClaims {
   }
 
   /**
-   * Lets the other services store something. An insert that is sent at a random time waits for half of them on average.
-   * So twice that wait and a round trip are about what all of them need.
-   *
-   * Without it, a service that has just stored pets always sends its next insert before one that has collided. While a
-   * majority takes seconds to confirm a write, as after a primary freezes, the requests of the other one would fail.
+   * Lets the other services store their pets, for one round trip and twice the average time that this service has
+   * lost to them, and at most {@link MAX_PAUSE_MS}: docs/decisions.md, "A service that shares the database backs off
+   * after an insert".
    */
   async #backOff(sentAtMs: number): Promise<void> {
     this.#lostMs += (this.#losingMs - this.#lostMs) / 8;

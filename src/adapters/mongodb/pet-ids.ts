@@ -19,11 +19,9 @@ export type Failure = {
 };
 
 /**
- * Inserts pets or fences in order, up to the first one that is rejected.
- *
- * The driver sends the command to the primary that it knows when this is called. It never sends it again by itself: it
- * does not retry commands, and the client has `maxAdaptiveRetries: 0`. A retry would carry an insert over an election
- * unseen: the new primary may have lost the ids before it.
+ * Inserts pets or fences in order, up to the first one that is rejected. The driver sends the command once, to the
+ * primary that it knows at the call: docs/explanation/ids-on-mongodb.md#an-unknown-outcome says why it must not
+ * repeat the command.
  *
  * @returns why the insert ended before its last document
  * @throws {MongoWriteConcernError} unless a majority stands behind the reply
@@ -41,10 +39,8 @@ export const lastId: WhilePetsNeverChange<ReadLastId> = async (db, options) =>
   (await greatestTaken(db, options)).upTo;
 
 /**
- * Makes every service claim only ids greater than `id`. Does not retry: rejects with the driver's errors.
- *
- * It puts up two fences. The first takes the id that every service claims next. What collides with it reads from it up
- * to which id all are reserved. The second takes that id: from then on, pets can be written between the two.
+ * Makes every service claim only ids greater than `id`, by two fences: docs/explanation/ids-on-mongodb.md#fences.
+ * Does not retry: rejects with the driver's errors.
  *
  * @throws {StorageUnavailable}
  */

@@ -12,12 +12,9 @@ export const CERTIFICATE_FILES = [
 ] as const;
 
 /**
- * Reads the files of certificates that the connection string names, for new connections. Open connections stay as they
- * are. Without such files, this function does nothing.
- *
- * The driver reads these files only once, when the client connects for the first time. `createClient` therefore passes
- * arrays in their place, which this function fills. The driver passes them to `tls.connect`, which reads them again for
- * each connection: https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions
+ * Reads the files of certificates that the connection string names, for new connections. Does nothing without such
+ * files. Fills the arrays that `createClient` has passed to the driver: docs/decisions.md, "MongoDB's certificates
+ * are read into arrays that the driver has".
  *
  * @throws the error of a file that cannot be read or used. The client then keeps what it has
  */

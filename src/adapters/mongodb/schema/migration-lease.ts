@@ -13,10 +13,9 @@ const LEASE_MS = 10_000;
 const WAIT_MS = 60_000;
 
 /**
- * Does the work of a migration while no other migration changes anything, and stores the version and the step of this
- * build afterwards. Before, it stores the step as begun: from then on, older builds do not judge what they find.
- *
- * The clock of the server decides. The place of a migration that was killed gets free by itself.
+ * Does the work of a migration while no other migration changes anything. Stores the step as begun before, and the
+ * version and the step of this build afterwards. The clock of the server decides how long the place lasts:
+ * docs/decisions.md, "A migration of MongoDB has a place that the clock of the server ends".
  *
  * @param work calls `hold` immediately before each command that changes something
  * @throws {StorageSetupError} if another migration does not end in time, or has taken the place of this one
