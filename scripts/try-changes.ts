@@ -1,0 +1,93 @@
+// Applies each patch of examples/changes to a copy of this tree, and checks the copy there. Changes nothing here.
+//
+//   node scripts/try-changes.ts --types         the types only: some seconds
+//   node scripts/try-changes.ts                 also the contract suites, the document and the upgrade tests: some minutes
+//   node scripts/try-changes.ts --open NAME DIR   makes a copy in DIR, to work on the change; DIR/**/*.rej has what failed
+//   node scripts/try-changes.ts --save NAME DIR   makes the patch again from that copy
+import { spawnSync, type SpawnSyncOptions } from 'node:child_process';
+import { cp, glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+
+const ROOT = dirname(import.meta.dirname);
+const CHANGES = join(ROOT, 'examples/changes');
+
+/** What a copy does not need. Packages are linked. */
+const LEFT_OUT = new Set(['.git', 'node_modules', 'coverage', 'dist', 'reports']);
+
+/** What is generated belongs in no patch. The check makes it again. */
+const PATHS = ['.', ':!openapi.json'];
+
+/** Beside the tests that the patch changes. The other upgrade tests apply a patch of their own. */
+const TESTS = [
+  'test/contracts',
+  'test/adapters/http/openapi',
+  'test/upgrade/fixtures.test.ts',
+  'test/upgrade/sqlite.test.ts',
+  'test/upgrade/mongodb-migrations.test.ts',
+];
+
+const patchOf = (name: string) => join(CHANGES, `${name}.patch`);
+
+/** @throws {Error} when the command fails; its output goes to this terminal, unless it is piped */
+function run(cwd: string, command: string, args: readonly string[], options: SpawnSyncOptions = {}): string {
+  // Not as a part of a repository that the directory may be in.
+  const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(cwd) };
+  const { status, stdout, error } = spawnSync(command, args, { stdio: 'inherit', ...options, cwd, env });
+  if (status !== 0) {
+    throw new Error(`${command} ${args.join(' ')}: failed in ${cwd}`, error && { cause: error });
+  }
+  return String(stdout ?? '');
+}
+
+const node = (cwd: string, ...args: string[]) => run(cwd, process.execPath, args);
+const bin = (name: string) => join(ROOT, 'node_modules', name);
+
+async function copyTo(directory: string): Promise<void> {
+  await cp(ROOT, directory, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+}
+
+async function check(name: string, typesOnly: boolean): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), `petstore-${name}-`));
+  try {
+    console.log(`== ${name}: the patch and the types`);
+    await copyTo(directory);
+    run(directory, 'git', ['apply', patchOf(name)]);
+    node(directory, bin('typescript/bin/tsc'));
+    if (typesOnly) return;
+    console.log(`== ${name}: the tests`);
+    node(directory, 'scripts/write-openapi.ts');
+    const patch = await readFile(patchOf(name), 'utf8');
+    const changed = Array.from(patch.matchAll(/^\+\+\+ b\/(test\/.+\.test\.ts)$/gm), ([, file]) => file!);
+    node(directory, bin('vitest/vitest.mjs'), 'run', '--project=!browser', ...TESTS, ...changed);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+const git = (directory: string, ...args: string[]) =>
+  run(directory, 'git', ['-c', 'user.name=change', '-c', 'user.email=change@localhost', ...args]);
+
+async function open(name: string, directory: string): Promise<void> {
+  await mkdir(directory);
+  await copyTo(directory);
+  git(directory, 'init', '--quiet');
+  git(directory, 'add', '.');
+  git(directory, 'commit', '--quiet', '--message', 'before the change');
+  git(directory, 'apply', '--reject', patchOf(name));
+}
+
+async function save(name: string, directory: string): Promise<void> {
+  git(directory, 'add', '--intent-to-add', '.');
+  const diff = run(directory, 'git', ['diff', '-U1', '--', ...PATHS], { stdio: 'pipe', maxBuffer: 2 ** 24 });
+  await writeFile(patchOf(name), diff);
+}
+
+const [action, name, directory] = process.argv.slice(2);
+if (action === '--open' && name && directory) await open(name, resolve(directory));
+else if (action === '--save' && name && directory) await save(name, resolve(directory));
+else {
+  const patches = await Array.fromAsync(glob('*.patch', { cwd: CHANGES }));
+  for (const patch of patches.toSorted()) await check(basename(patch, '.patch'), action === '--types');
+}
