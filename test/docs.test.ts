@@ -10,7 +10,7 @@ const MAX_LINE_LENGTH = 120;
  * The languages of blocks that a reader looks at. What has another language, or none, may be commands. Each block of `ts`
  * is an excerpt.
  */
-const SHOWN = ['console', 'json', 'mermaid', 'text', 'ts'];
+const SHOWN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
 
 /** The sections with commands, beside the test that runs them, for the documents that have any. */
 const EXECUTED = new Map([
@@ -54,7 +54,8 @@ const EXECUTED = new Map([
   ],
 ]);
 
-const patterns = ['*.md', 'docs/**/*.md', '{deploy,bench,proof}/*.md', 'proof/*/results.md', '.github/*.md'];
+const folders = '{deploy,bench,proof,examples/changes}/*.md';
+const patterns = ['*.md', 'docs/**/*.md', folders, 'proof/*/results.md', '.github/*.md'];
 const documents = await readDocuments(patterns);
 
 describe.each([...documents])('%s', (path, text) => {
@@ -85,6 +86,13 @@ describe.each([...documents])('%s', (path, text) => {
       return isExcerpt(code, source) ? [] : [code];
     });
     expect((await Promise.all(wrong)).flat()).toStrictEqual([]);
+  });
+
+  it.runIf(path.startsWith('examples/changes/'))('shows only lines of the patch beside it', async () => {
+    const patch = await readFile(join(ROOT, path.replace(/md$/, 'patch')), 'utf8');
+    const shown = blocksOf(text).filter(({ language }) => language === 'diff');
+    const lines = shown.flatMap((block) => block.text.trimEnd().split('\n'));
+    expect(lines.filter((line) => !patch.includes(`\n${line}\n`))).toStrictEqual([]);
   });
 
   // Figures make the lines of generated documents longer.
