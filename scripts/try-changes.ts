@@ -47,6 +47,18 @@ async function copyTo(directory: string): Promise<void> {
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
 }
 
+/** @throws {Error} when the patch does not fit; with `--reject`, the files `*.rej` have what did not */
+function apply(name: string, directory: string, ...options: readonly string[]): void {
+  try {
+    run(directory, 'git', ['apply', ...options, patchOf(name)]);
+  } catch (cause) {
+    const page = `examples/changes/${name}.md`;
+    throw new Error(`${name}.patch does not fit this tree any more: see "Make the patch again" in ${page}`, {
+      cause,
+    });
+  }
+}
+
 /** Makes a copy of the tree for this work, and removes it. */
 async function inCopy(name: string, work: (directory: string) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), `petstore-${name}-`));
@@ -66,7 +78,7 @@ async function check(name: string, typesOnly: boolean): Promise<void> {
   const patch = await readFile(patchOf(name), 'utf8');
   await inCopy(name, async (directory) => {
     console.log(`== ${name}: the patch and the types`);
-    run(directory, 'git', ['apply', patchOf(name)]);
+    apply(name, directory);
     node(directory, bin('typescript/bin/tsc'));
     if (typesOnly) return;
     console.log(`== ${name}: the contract suites, the document, and the tests that the patch changes`);
@@ -93,7 +105,7 @@ async function open(name: string, directory: string): Promise<void> {
   git(directory, 'init', '--quiet');
   git(directory, 'add', '.');
   git(directory, 'commit', '--quiet', '--message', 'before the change');
-  git(directory, 'apply', '--reject', patchOf(name));
+  apply(name, directory, '--reject');
 }
 
 async function save(name: string, directory: string): Promise<void> {
