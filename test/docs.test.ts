@@ -54,8 +54,8 @@ const EXECUTED = new Map([
   ],
 ]);
 
-const folders = '{deploy,bench,proof,examples/changes}/*.md';
-const patterns = ['*.md', 'docs/**/*.md', folders, 'proof/*/results.md', '.github/*.md'];
+const besideFiles = '{deploy,bench,proof,examples/changes}/*.md';
+const patterns = ['*.md', 'docs/**/*.md', besideFiles, 'proof/*/results.md', '.github/*.md'];
 const documents = await readDocuments(patterns);
 
 describe.each([...documents])('%s', (path, text) => {
