@@ -86,22 +86,25 @@ it('a copy that fails closes the storages after its last call', async () => {
 it.each([
   ['create', '--label', 'till'],
   ['rotate', KEY.id],
-])('keys %s has revoked the new key and removed its file when it fails to deliver the key', async (...words) => {
-  const storages = await filled();
-  const file = join(await testDirectory(), 'key');
-  for (const output of [[], ['--output', file]]) {
-    const { code, faults } = await play(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
-    expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
-      code: FAILED,
-      faults: [],
-      isThere: false,
-    });
-  }
-  const { keys } = await storages.store('slow:one');
-  const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
-  expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
-  expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
-});
+])(
+  'keys %s has revoked the new key and removed its file when it fails to deliver the key',
+  async (...words) => {
+    const storages = await filled();
+    const file = join(await testDirectory(), 'key');
+    for (const output of [[], ['--output', file]]) {
+      const { code, faults } = await play(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
+      expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
+        code: FAILED,
+        faults: [],
+        isThere: false,
+      });
+    }
+    const { keys } = await storages.store('slow:one');
+    const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
+    expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
+    expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
+  },
+);
 
 it('a service stops although its storage does not answer to the last use of a key', async () => {
   const storages = await filled();
