@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { MongoClient } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
 
-/** The options of a connection string that name a file in PEM form, each with what `tls.connect` gets of the file. */
+/** Each option names a PEM file, which fills options of `tls.connect`. */
 export const CERTIFICATE_FILES = [
   ['tlsCAFile', ['ca']],
   ['tlsCRLFile', ['crl']],
@@ -23,32 +23,32 @@ export async function readCertificates({ options }: MongoClient): Promise<void> 
   if (named.length === 0) return;
   const pems = await Promise.all(named.map(([file]) => readFile(options[file]!)));
   const read = named.flatMap(([, names], n) => names.map((name) => [name, pems[n]!] as const));
-  // Node ignores an authority's file that has no certificate.
+  // Node ignores a `ca` that has no certificate.
   for (const [name, pem] of read) if (name === 'ca') void new X509Certificate(pem);
   createSecureContext({ passphrase: options.passphrase, ...Object.fromEntries(read) });
   for (const [name, pem] of read) (options[name] as Buffer[])[0] = pem;
 }
 
 /**
- * Reads the certificates again whenever a connection fails, because a new certificate may be the reason. The driver
- * tries to connect again soon after. Logs a problem with the files when it is new.
+ * Reads the certificates when a connection fails, because a new one may be the reason. The driver connects again soon
+ * after.
  *
- * @returns a function that reads them again at once, and logs that too
+ * @returns a function that reads the certificates immediately, and logs that
  */
 export function renewCertificates(client: MongoClient, log?: StorageLog): () => Promise<void> {
-  let told = '';
+  let logged = '';
   const renew = async () => {
     let problem = '';
     await readCertificates(client).catch(({ message }: Error) => (problem = message));
-    if (problem !== '' && problem !== told)
+    if (problem !== '' && problem !== logged)
       log?.warn(`the certificates of MongoDB cannot be used, so the old ones stay: ${problem}`);
-    told = problem;
+    logged = problem;
   };
   client.on('serverHeartbeatFailed', () => void renew());
   client.on('connectionCheckOutFailed', () => void renew());
   return async () => {
-    told = '';
+    logged = '';
     await renew();
-    if (told === '') log?.warn('the certificates of MongoDB were read again, for new connections');
+    if (logged === '') log?.warn('the certificates of MongoDB were read again, for new connections');
   };
 }

@@ -18,10 +18,10 @@ import { isServerError } from './server-error-codes.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
 
-/** After this time without a primary, the log learns what the start waits for. */
+/** After this time, the log says what the start waits for. */
 const LATE_MS = 2_000;
 
-/** The driver's events of a pool: https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
+/** https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
 const EVENTS = [
   ['connectionCreated', 'opened'],
   ['connectionClosed', 'closed'],
@@ -31,14 +31,12 @@ const EVENTS = [
   ['connectionCheckedIn', 'returned'],
 ] as const satisfies readonly (readonly [keyof ConnectionPoolEvents, ConnectionEvent])[];
 
-/** Who learns what happens. `meter` learns of every connection in the pool. */
+/** `meter` counts the connections of every pool. */
 export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
 
 /**
- * Connects to a primary.
- *
- * @param overrides defaults for this client; the connection string overrides them too
- * @throws {StorageSetupError} for an unusable connection string, and when no primary can be reached in time
+ * @param overrides see {@link createClient}
+ * @throws {StorageSetupError} for an unusable connection string, and when no primary is reached in time
  */
 export async function connect(
   url: string,
@@ -52,7 +50,7 @@ export async function connect(
     const warn = () =>
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
     const late = setTimeout(warn, LATE_MS);
-    // Of all pools: the driver keeps one for each server.
+    // The driver has a pool per server.
     for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
@@ -79,10 +77,7 @@ const MAY_LOSE_PETS =
 
 const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 
-/**
- * Never resolves. Rejects when no server is left that belongs to the replica set of the URL. The driver forgets the
- * others, except over a direct connection, and would wait for a server.
- */
+/** Never resolves. Rejects when no server belongs to the replica set of the URL, for which the driver would wait. */
 async function untilNoServerFits(client: MongoClient): Promise<never> {
   const { directConnection, replicaSet } = client.options;
   const { promise, reject } = Promise.withResolvers<never>();
@@ -96,9 +91,9 @@ async function untilNoServerFits(client: MongoClient): Promise<never> {
   return promise;
 }
 
-/** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
+/** The driver does not retry a connection that fails after a server was found. */
 function isInterruption(error: unknown): boolean {
-  // The driver does not export the class of the second.
+  // The driver does not export the second class.
   return (
     error instanceof MongoNetworkError ||
     (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
@@ -106,10 +101,9 @@ function isInterruption(error: unknown): boolean {
 }
 
 /**
- * A router hides the terms of the primaries, on which the order of pet ids rests. A direct connection also accepts a
- * secondary, which rejects writes and serves stale reads.
+ * Refuses a mongos, and a secondary: see docs/explanation/confirmed-reads.md.
  *
- * @throws {StorageSetupError} at once if another member is the primary, otherwise if none is elected in time
+ * @throws {StorageSetupError} immediately if another member is the primary, otherwise if none is elected in time
  */
 async function waitForPrimary(client: MongoClient): Promise<Document> {
   const { directConnection, serverSelectionTimeoutMS } = client.options;
@@ -144,14 +138,14 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   );
 }
 
-/** The driver's own message mentions one server at most. */
+/** The driver names at most one server. */
 function selectionProblem(error: Error): string | undefined {
   const members = error instanceof MongoServerSelectionError && error.reason;
   return members ? `no primary; members: ${memberStates(members)}; ${ADVICE}` : undefined;
 }
 
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
-  // Some come in an error of another class.
+  // Some of these errors have another class.
   const [, module] = /^Optional module `(.+?)` not found/.exec((error as Error).message) ?? [];
   if (module !== undefined) {
     return `an option of the URL needs the module ${module}, which petstore does not have: leave it out`;
@@ -160,7 +154,7 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
   if (isServerError(reply, 'Unauthorized') && credentials === undefined) {
     return 'it requires a login: put USER:PASSWORD@ before the host, percent-encoded';
   }
-  // Atlas reports a wrong password with a code of its own.
+  // Atlas has a code of its own for a wrong password.
   if (!isServerError(reply, 'AuthenticationFailed', 'AtlasError')) return undefined;
   return (
     `${described(error)}: wrong password, or no such user in the database "${credentials?.source}"; ` +
@@ -168,7 +162,6 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
   );
 }
 
-/** @throws {StorageSetupError} if there is a problem */
 export function throwIfProblem(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }

@@ -3,31 +3,28 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import { CERTIFICATE_FILES } from './certificates.ts';
 
 /**
- * Defaults of every client. The connection string overrides them but for the guarantees in `GUARANTEES`. With the
- * driver's own defaults a frozen primary can hang a request for 40 s.
+ * The connection string overrides all but `GUARANTEES`. The defaults of the driver let a frozen primary block a request
+ * for 40 s.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
   maxPoolSize: 50,
   waitQueueTimeoutMS: 2_000,
-  /** Longer than a call. So long a start waits for a primary. */
+  /** Limits the wait of a start for a primary. Longer than a call. */
   serverSelectionTimeoutMS: 25_000,
   connectTimeoutMS: 2_000,
-  /** An outage that is over is noticed so late at most. */
+  /** The end of an outage is noticed at most this late. */
   heartbeatFrequencyMS: 500,
   socketTimeoutMS: 8_000,
   retryReads: true,
   retryWrites: true,
   w: 'majority',
   journal: true,
-  /** How long a write may wait for a majority. */
   wtimeoutMS: 5_000,
   readConcernLevel: 'majority',
 } as const;
 
 /**
- * Creates a client that is not yet connected.
- *
  * @param overrides defaults for this client; the connection string overrides them too
  * @throws {StorageSetupError} for an unusable connection string; the message never quotes credentials
  */
@@ -40,22 +37,22 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
   try {
     return new MongoClient(url, {
       ...Object.fromEntries(defaults),
-      // Empty until `readCertificates` fills them.
+      // Filled by `readCertificates`.
       ...Object.fromEntries(certificates.map((name) => [name, []])),
-      // The connection string cannot enable this: see `EXACT` in collections.ts.
+      // A connection string cannot change this: see `EXACT` in collections.ts.
       useBigInt64: false,
-      // Nor this: the driver would repeat any command, an insert by `insertInOrder` too, on another primary.
+      // Nor this: the driver would repeat an insert on another primary.
       maxAdaptiveRetries: 0,
     });
   } catch (error) {
-    // No cause: it may quote the credentials.
+    // No cause, because it may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
   }
 }
 
 /**
- * The options that durable writes and reads of acknowledged writes depend on, and the value that each must have. Without
- * a value: an option that has no effect on reads from a primary.
+ * Other values would weaken writes and reads. `undefined`: no value is accepted, because none affects reads from a
+ * primary.
  */
 const GUARANTEES: Readonly<Record<string, string | undefined>> = {
   w: 'majority',
@@ -68,7 +65,6 @@ const GUARANTEES: Readonly<Record<string, string | undefined>> = {
   maxStalenessSeconds: undefined,
 };
 
-/** @throws {StorageSetupError} */
 function refuseWeakerGuarantees(options: readonly Option[]): void {
   const problems = Object.entries(GUARANTEES)
     .filter(([option, required]) =>
@@ -83,16 +79,15 @@ function refuseWeakerGuarantees(options: readonly Option[]): void {
 
 type Option = readonly [lowerCaseName: string, value: string];
 
-/** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
+/** Parsed by hand: no URL parser accepts several hosts. */
 function optionsIn(url: string): readonly Option[] {
   const [, query] = /\?(.*)/s.exec(url) ?? [];
   return Array.from(new URLSearchParams(query), ([name, value]) => [name.toLowerCase(), value]);
 }
 
-/** The message of an error about the connection string, or a hint if the message quotes a secret. */
 function withoutSecrets(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
-  // If the host is missing, user and password stand in the place of host and port.
+  // Without a host, the user and the password stand in its place.
   const [, login = ''] = /:\/\/(.*@|[^/?]*)/s.exec(url) ?? [];
   const secrets = [
     ...login.split(/[:@]/),

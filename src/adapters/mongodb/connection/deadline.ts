@@ -2,20 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
 
-/** The limit of a call for a request: twenty seconds, with what the request needs besides. */
+/** Leaves half a second for the other steps of a request. */
 export const CALL_TIMEOUT_MS = 19_500;
 
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-/** What a deadline needs of the `PrimaryWatch`. */
 type Primary = {
   readonly hasPrimary: boolean;
   readonly lostMs: number | undefined;
   readonly members: string;
 };
 
-/** The time limit of one call to MongoDB, retries included. */
+/** Limits one call to MongoDB, retries included. */
 export class Deadline {
   /** On the clock of `performance.now()`. */
   readonly atMs: number;
@@ -23,7 +22,7 @@ export class Deadline {
   readonly #primary: Primary | undefined;
   #lastFailure: Error | undefined;
 
-  /** @param primary tells the caller that there is none, if the call takes too long */
+  /** @param primary explains a timeout while there is no primary */
   constructor(timeoutMs: number, primary?: Primary) {
     this.#timeoutMs = timeoutMs;
     this.atMs = performance.now() + timeoutMs;
@@ -35,22 +34,22 @@ export class Deadline {
   }
 
   /**
-   * Call it at once.
+   * Must be called immediately after the constructor.
    *
    * @throws {StorageUnavailable} at the deadline, if `work` is still pending
    */
   limit<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // After a pause of this process, timers run before replies are read. The immediate comes after both.
+      // After a pause of this process, timers run before replies are read. The immediate runs after both.
       const timer = setTimeout(() => setImmediate(() => reject(this.#timedOut())), this.#timeoutMs);
       void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
   }
 
   /**
-   * Retries `work` after a growing random pause while MongoDB is unavailable. Starts no attempt after the deadline.
+   * Retries `work` after growing random pauses while MongoDB is unavailable. No attempt starts after the deadline.
    *
-   * @throws {StorageUnavailable} after the deadline, or at once if no retry can succeed
+   * @throws {StorageUnavailable} after the deadline, or immediately if no retry can succeed
    */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let maxPauseMs = FIRST_MAX_PAUSE_MS; ; maxPauseMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS)) {
@@ -77,8 +76,7 @@ export class Deadline {
 }
 
 /**
- * The driver has no limit for a whole call: version 7.8 ignores `timeoutMS`, and its other timeouts add up to half a
- * minute when a primary freezes.
+ * The driver has no limit for a whole call: see docs/explanation/a-write-on-mongodb.md#3-the-call-of-the-port.
  *
  * @throws {StorageUnavailable} after `timeoutMs`
  */

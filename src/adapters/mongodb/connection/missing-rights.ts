@@ -1,6 +1,5 @@
 import { type Db, MongoServerError } from 'mongodb';
 
-/** What requests to a service need. */
 const NEEDED = Object.entries({
   pets: ['find', 'insert', 'listIndexes'],
   api_keys: ['find', 'update'],
@@ -20,15 +19,13 @@ type AuthInfo = {
 };
 
 /**
- * Asks what the account may do, inherited roles included. Without a login, and where MongoDB does not tell, nothing is
- * missing for certain.
- *
- * @returns the rights that are certainly missing, in one line for the operator; `undefined` if there is none
+ * @returns the rights that are certainly missing, in one line. `undefined` also without a login, and if MongoDB does
+ *   not list the rights
  */
 export async function missingRights(db: Db): Promise<string | undefined> {
   const privileges = await privilegesOf(db);
   const missing = NEEDED.flatMap(([collection, needed]) => {
-    // An empty name stands for every database, or for every collection.
+    // An empty name means every name.
     const covers = ({ resource: { db: database, collection: name, anyResource } }: Privilege) =>
       anyResource === true ||
       ((database === '' || database === db.databaseName) && (name === '' || name === collection));

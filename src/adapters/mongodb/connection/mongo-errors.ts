@@ -10,11 +10,11 @@ import {
 import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { CODES, isServerError, REJECTED_REQUEST } from './server-error-codes.ts';
 
-/** An outage that no retry within the same call can end: it needs another password, a role or a migration. */
+/** Only another password, a role or a migration can end this outage. */
 class LastingOutage extends StorageUnavailable {}
 
 /**
- * What the caller of a port may see of an error. A server's own text stays behind: see {@link described}.
+ * For the caller of a port, without the text of a server: see {@link described}.
  *
  * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or a bug
  */
@@ -34,22 +34,22 @@ export function toStorageError(error: unknown): unknown {
     : error;
 }
 
-/** Whether a retry within the same call can succeed. @param failure what {@link toStorageError} returns */
+/** @param failure what {@link toStorageError} returns */
 export function isTransient(failure: unknown): failure is StorageUnavailable {
   return failure instanceof StorageUnavailable && !(failure instanceof LastingOutage);
 }
 
 /**
- * What a log or a terminal may show of an error. A server's text can quote the command, with names of pets and digests
- * of keys. Of its reply, only the name and the number of the code are shown.
+ * The text of a server can quote names of pets and digests of keys. So only the name and the number of its code are
+ * returned.
  */
 export function described(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // The driver repeats the text of a server in errors of its own.
+  // The driver repeats the text of a server in its own errors.
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
   if (!(reply instanceof MongoServerError)) return error.message;
   const { code, codeName = 'a code of https://www.mongodb.com/docs/manual/reference/error-codes' } = reply;
-  // For the failure of a single document, a reply has the number only.
+  // The failure of a single document has only the number.
   const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
   const advice =
     code === CODES.Unauthorized
@@ -62,27 +62,27 @@ function isOutage(error: unknown): boolean {
   if (error instanceof MongoServerError) {
     return failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code));
   }
-  // The driver reports its own misuse with this class, and an incompatible server with a subclass.
+  // The driver has this class for its misuse, and a subclass for an incompatible server.
   if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError;
-  // An invalid BSON reply is the connection's fault: everything that this adapter sends is valid.
+  // Everything that this adapter sends is valid BSON, so the reply was not.
   return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error);
 }
 
-/** For an error without a server reply, the driver wraps the error into the reply of a bulk write. */
+/** The driver (7.8) wraps an error without a reply into a reply. */
 function unwrapped(error: unknown): unknown {
   if (!(error instanceof MongoBulkWriteError)) return error;
   const reply: unknown = error.errorResponse;
   return reply instanceof Error ? reply : error;
 }
 
-/** The driver (7.8) passes on some errors of Node's sockets unchanged, such as `write ECONNRESET`. */
+/** The driver (7.8) throws some socket errors unchanged, such as `write ECONNRESET`. */
 function isSocketError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
   const { code } = error as NodeJS.ErrnoException;
   return 'syscall' in error || /^(?:E[A-Z]+$|ERR_(?:STREAM|SOCKET|SSL|TLS)_)/.test(String(code));
 }
 
-/** The server has no specific code for a hint that names a missing index. */
+/** The server has no code for a missing index. */
 function isHintedIndexMissing(error: unknown): boolean {
   return (
     isServerError(error, 'BadValue') &&
@@ -90,7 +90,7 @@ function isHintedIndexMissing(error: unknown): boolean {
   );
 }
 
-/** The driver does not export all of these. It ends all sessions, which are implicit here, when the client closes. */
+/** The driver does not export all of them. A close of the client ends its implicit sessions. */
 const CLOSED =
   /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
 
@@ -104,31 +104,27 @@ type WriteFailure = {
   readonly keyPattern?: Readonly<Record<string, unknown>>;
 };
 
-/** The failure of a command, and those of its documents. With a write concern timeout, these are in its result. */
+/** After a write concern timeout, the result has the failures of the documents. */
 function failuresOf(error: MongoServerError): readonly WriteFailure[] {
   const { writeErrors = [] }: { readonly writeErrors?: WriteFailure | readonly WriteFailure[] } =
     error instanceof MongoWriteConcernError ? error.result : error;
   return [error, ...[writeErrors].flat()];
 }
 
-/**
- * @returns the first field of the unique index that rejected a write, such as `_id`; `undefined` if the write failed
- *   for another reason
- */
+/** @returns the first field of the unique index that refused a write, if one did */
 export function duplicateField(error: unknown): string | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   const duplicate = failuresOf(error).find(({ code }) => code === CODES.DuplicateKey);
   return Object.keys(duplicate?.keyPattern ?? {})[0];
 }
 
-/** The fields of the unique indexes that petstore makes. */
 const OWN_FIELDS = new Set(['_id', 'idem.k', 'key']);
 
-/** What a server says of a duplicate. What follows is the value. */
+/** Matches the text of a server up to the value. */
 const DUPLICATE =
   /collection: [^.]+\.(?<collection>\S+) index: (?<index>.+?) (?:collation: .+ )?dup key: \{ "?(?<field>[^:"]+)/s;
 
-/** @returns the error if an index or a validator that petstore has not made refuses a record */
+/** @returns an error if an index or a validator of the operator refuses a record */
 function ruleBroken(error: unknown): StorageSetupError | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   for (const { code, errmsg = error.message } of failuresOf(error)) {

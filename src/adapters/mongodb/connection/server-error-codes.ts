@@ -2,10 +2,7 @@ import { MongoServerError } from 'mongodb';
 
 // Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml, reviewed in November 2026.
 
-/**
- * The codes that this adapter tells apart, and those that a single document can fail for: a server sends their numbers
- * without their names.
- */
+/** The codes that this adapter distinguishes, and those of single documents, which have no names in a reply. */
 export const CODES = {
   BadValue: 2,
   FailedToParse: 9,
@@ -24,10 +21,7 @@ export const CODES = {
   IDLUnknownField: 40_415,
 } as const;
 
-/**
- * The server rejects the request itself: petstore has a bug. It cannot read the command, or refuses a document. Any other
- * code describes the state of the server, the replica set or the database.
- */
+/** The request itself is at fault, which is a bug of petstore. Any other code means an outage. */
 export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
   CODES.BadValue,
   CODES.FailedToParse,
@@ -37,12 +31,10 @@ export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
   CODES.IDLUnknownField,
 ]);
 
-/** Whether the server has answered with one of these codes. */
 export function isServerError(error: unknown, ...names: readonly (keyof typeof CODES)[]): boolean {
   return error instanceof MongoServerError && names.some((name) => error.code === CODES[name]);
 }
 
-/** @returns `undefined` if the server answers with this code */
 export async function unless<T>(code: keyof typeof CODES, reply: Promise<T>): Promise<T | undefined> {
   try {
     return await reply;
