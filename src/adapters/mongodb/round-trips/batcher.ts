@@ -1,21 +1,17 @@
 type Pace = {
-  /**
-   * The next round trip begins a turn of the event loop after the reply to the last one. No call waits longer than this
-   * for another round trip. `Infinity` for one round trip at a time. Default: 5.
-   */
+  /** The longest wait for the reply to the last round trip. `Infinity`: one round trip at a time. Default: 5. */
   readonly maxWaitMs?: number;
-  /** Whether the next one begins that long after the last one even if the reply comes earlier. Default: no. */
+  /** Whether the wait is as long after an early reply, too. Default: no. */
   readonly alwaysWaits?: boolean;
-  /** How many calls share a round trip at most. Default: 1,000; so many pets of the greatest size make 1.3 MB. */
+  /** Default: 1,000, which is 1.3 MB for pets of the greatest size. */
   readonly maxCalls?: number;
 };
 
 type Batch<Item, Reply> = PromiseWithResolvers<Reply> & { readonly items: Item[] };
 
 /**
- * Sends calls together: a round trip costs a driver the same CPU time, however many calls share it. A call goes at once
- * if no other is under way. Calls that come during a round trip share the next one, see {@link Pace}: no call waits long
- * for a slow or broken connection.
+ * Calls that come during a round trip share the next one, which costs the driver no more CPU time. {@link Pace} limits
+ * the wait for a slow or broken connection.
  *
  * A call never shares a round trip that began before the call.
  */
@@ -23,11 +19,11 @@ export class Batcher<Item, Reply> {
   readonly #send: (items: readonly Item[]) => Promise<Reply>;
   readonly #pace: Required<Pace>;
   readonly #waiting: Batch<Item, Reply>[] = [];
-  /** The latest round trip, while it delays the next one. */
+  /** The latest round trip, while it delays the next. */
   #underWay: Promise<Reply> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param send makes one round trip. Its result is for all the items: the callers find their own part. */
+  /** @param send makes one round trip, with a result for all items */
   constructor(
     send: (items: readonly Item[]) => Promise<Reply>,
     { maxWaitMs = 5, alwaysWaits = false, maxCalls = 1_000 }: Pace = {},
@@ -36,12 +32,10 @@ export class Batcher<Item, Reply> {
     this.#pace = { maxWaitMs, alwaysWaits, maxCalls };
   }
 
-  /** Whether no call waits and no round trip delays the next one. */
   get isIdle(): boolean {
     return this.#underWay === undefined && this.#waiting.length === 0;
   }
 
-  /** Resolves or rejects as the round trip of the item does. */
   add(item: Item): Promise<Reply> {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.items.length === this.#pace.maxCalls) {
@@ -55,7 +49,7 @@ export class Batcher<Item, Reply> {
   #schedule(): void {
     const { maxWaitMs, alwaysWaits } = this.#pace;
     const sendNext = () => this.#sendNext();
-    // Calls that are made in one go share the first round trip.
+    // Calls of the same moment share the first round trip.
     if (this.#underWay === undefined) queueMicrotask(sendNext);
     else if (!alwaysWaits && maxWaitMs !== Infinity) this.#timer = setTimeout(sendNext, maxWaitMs);
   }
@@ -69,7 +63,7 @@ export class Batcher<Item, Reply> {
       if (this.#underWay !== reply) return;
       this.#underWay = undefined;
       clearTimeout(this.#timer);
-      // What else arrives in this turn of the event loop comes along.
+      // Further calls of this turn of the event loop join.
       if (this.#waiting.length > 0) setImmediate(() => this.#sendNext());
     };
     if (this.#pace.alwaysWaits) setTimeout(end, this.#pace.maxWaitMs);

@@ -4,24 +4,23 @@ import { RATE_LIMIT_MAX } from '../../../domain/rate-limit.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
 import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, type RateLimitDocument } from './collections.ts';
 
-/** As MongoDB describes it. */
 export type IndexPlan = Readonly<IndexDescriptionInfo> & {
   readonly name: string;
-  /** What to do with documents that share a value of a unique index. */
+  /** How to repair documents that share a value. */
   readonly remedy?: string;
-  /** Whether no answer is wrong or fails without the index. */
+  /** Whether all answers are right without the index. */
   readonly isOptional?: boolean;
 };
 
 export type CollectionPlan = {
   readonly name: string;
-  /** What a document is called in messages. */
+  /** The word for a document in messages. */
   readonly documentName: string;
   readonly validator: Document;
   readonly indexes: readonly IndexPlan[];
 };
 
-/** Serves a list with a status filter without a sort. */
+/** Serves lists with a status. */
 export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 } } as const;
 
 /** Allows at most one pet per idempotency key. */
@@ -44,7 +43,6 @@ const object = (required: string[], properties: Document) => ({ bsonType: 'objec
 
 const FENCE_SCHEMA = { required: ['upTo'], properties: { _id: { bsonType: 'double' }, upTo: LONG } };
 
-/** A long needs no limits: its range is that of an int64. */
 const PET_SCHEMA = {
   required: ['_id', 'name', 'categoryId', 'status'],
   properties: {
@@ -58,8 +56,8 @@ const PET_SCHEMA = {
 };
 
 /**
- * Accepts further fields, `originId` among them: what reads a key checks it. A date of another type would make a key
- * that never expires.
+ * The reader of a key checks further fields, such as `originId`. A date of another type would make a key that never
+ * expires.
  */
 const API_KEY_SCHEMA = object(['_id', 'label', 'digest', 'scopes', 'createdAt'], {
   _id: { ...TEXT, pattern: '^[0-9a-f]{16}$' },
@@ -76,7 +74,7 @@ const API_KEY_SCHEMA = object(['_id', 'label', 'digest', 'scopes', 'createdAt'],
   lastUsedAt: DATE,
 } satisfies Record<Exclude<keyof ApiKeyDocument, 'originId'>, Document>);
 
-/** Without a date, the window of a count would never end and the TTL index would never remove it. */
+/** Without a date, a window would never end, and the TTL index would keep the count. */
 const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
   key: TEXT,
   points: { bsonType: ['int', 'long'] },
@@ -84,25 +82,19 @@ const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
 } satisfies Record<keyof RateLimitDocument, Document>);
 
 /**
- * What the table below is. `migrate` stores both numbers, and no number ever gets smaller.
- *
- * A change that older builds can live with is a step: an index more, an optional field, a validator that accepts more.
- * Any other change also raises the version, in the second of two releases: see "Change the schema of a storage" in
+ * `migrate` stores both numbers, which never get smaller: see "Change the schema of a storage" in
  * docs/explanation/architecture.md.
  */
 export const SCHEMA = {
-  /** Which builds may write: those that accept it. */
+  /** Only builds that accept this version may write. */
   version: 4,
-  /** A build that can already work with the next version accepts it too, and does not raise it. */
+  /** A build also accepts the next version if it can work with that version. */
   accepts: [4] as readonly number[],
   /** How many changes the table has had since the first release. Each adds one, also one that raises the version. */
   step: 0,
 };
 
-/**
- * What must hold: the collections that need a validator or indexes, as they are after the last step. `migrate`, a start
- * and `check` read this table. Validators accept further fields.
- */
+/** As after the last step. Validators accept further fields. */
 export const COLLECTIONS: readonly CollectionPlan[] = [
   {
     name: 'pets',
@@ -116,7 +108,7 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
     documentName: 'rate limit count',
     validator: { $jsonSchema: RATE_LIMIT_SCHEMA },
     indexes: [
-      // Allows one count per key.
+      // One count per key.
       { name: 'key_1', key: { key: 1 }, unique: true, remedy: FORGET_COUNTS },
       // Removes a count after its window.
       { name: 'expire_-1', key: { expire: -1 }, expireAfterSeconds: 0, isOptional: true },

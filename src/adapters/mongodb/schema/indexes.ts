@@ -6,19 +6,19 @@ import type { IndexPlan } from './collection-plans.ts';
 
 type Listing = { readonly cursor: { readonly firstBatch: readonly (IndexInfo & { spec?: IndexInfo })[] } };
 
-/** An index as the server describes it. `buildUUID` is present while the index is being built. */
+/** `buildUUID` is present during the build. */
 export type IndexInfo = IndexDescriptionInfo & { readonly name: string };
 
-/** @returns all indexes of a collection, those being built included; none if the collection does not exist */
+/** @returns none if the collection does not exist */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
-  // By default the server lists an index that is being built like any other, though it rejects no duplicate yet.
+  // By default, the server does not distinguish an index during its build, which rejects no duplicate yet.
   const listing = db.command({ listIndexes: collection, includeBuildUUIDs: true });
   const reply = (await unless('NamespaceNotFound', listing)) as Listing | undefined;
-  // While an index is being built, its description is nested in `spec`.
+  // During a build, the description is nested in `spec`.
   return reply?.cursor.firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info })) ?? [];
 }
 
-/** What decides which documents an index has and which it refuses. Any other option has no such effect. */
+/** Only these options decide what an index has and refuses. */
 const EFFECTIVE = [
   'unique',
   'prepareUnique',
@@ -28,16 +28,13 @@ const EFFECTIVE = [
   'expireAfterSeconds',
 ] as const;
 
-/** Whether both are the same but for their names. The order of the fields counts. */
+/** The order of the fields counts, the name does not. */
 export function isSameIndex(info: IndexInfo, plan: IndexPlan): boolean {
   const isSameKey = JSON.stringify(info.key) === JSON.stringify(plan.key);
   return isSameKey && EFFECTIVE.every((name) => isDeepStrictEqual(info[name] ?? false, plan[name] ?? false));
 }
 
-/**
- * Whether an index is ready and has the planned definition. A unique index may have another name. An index that queries
- * hint at may not.
- */
+/** A unique index may have another name, and an index that queries hint at may not. */
 export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolean {
   return existing.some((info) => {
     const isNamed = info.name === plan.name || plan.unique === true;

@@ -6,19 +6,18 @@ import { throwIfProblem } from '../connection/connect.ts';
 import { SCHEMA } from './collection-plans.ts';
 import { type SchemaDocument, versionsOf } from './collections.ts';
 
-/** A migration that the server has not heard of for this long has lost its place. */
+/** Without a renewal, a lease ends after this time. */
 const LEASE_MS = 10_000;
 
-/** Longer than a killed migration keeps its place. */
+/** Longer than a lease. */
 const WAIT_MS = 60_000;
 
 /**
- * Does the work of a migration while no other migration changes anything. Stores the step as begun before, and the
- * version and the step of this build afterwards. The clock of the server decides how long the place lasts:
- * docs/decisions.md, "A migration of MongoDB has a place that the clock of the server ends".
+ * Runs `work` while no other migration changes anything: see
+ * docs/explanation/a-write-on-mongodb.md#the-schema-and-its-migration.
  *
  * @param work calls `hold` immediately before each command that changes something
- * @throws {StorageSetupError} if another migration does not end in time, or has taken the place of this one
+ * @throws {StorageSetupError} if another migration does not end in time, or has taken the lease
  */
 export async function underLease(db: Db, work: (hold: () => Promise<void>) => Promise<void>): Promise<void> {
   const schema = versionsOf(db);
@@ -37,7 +36,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   const hold = async () => {
     const beganMs = performance.now();
     requireMatch(await renew());
-    // This process may have been stopped before it could read the reply.
+    // The process may have been stopped before it read the reply.
     if (performance.now() - beganMs > LEASE_MS / 2) await hold();
   };
 
@@ -50,7 +49,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
     throwIfProblem(performance.now() > deadlineMs ? late : undefined);
     await sleep(LEASE_MS / 100);
   }
-  // An index can take any time. If a renewal fails, the next `hold` tells whether the place is lost.
+  // An index may take any time. After a failed renewal, the next `hold` notices a lost lease.
   const renewing = setInterval(() => void Promise.allSettled([renew()]), LEASE_MS / 4);
   try {
     await work(hold);

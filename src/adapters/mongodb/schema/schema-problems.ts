@@ -6,16 +6,16 @@ import { durable } from './collections.ts';
 import { createIndex, type IndexInfo, indexesOf, isReady, isSameIndex } from './indexes.ts';
 import { readSchema, type StoredSchema } from './schema-version.ts';
 
-/** What `migrate` does; or the command for mongosh, where `migrate` would have to change what is there. */
+/** A text is a command for mongosh: `migrate` changes nothing that others have made. */
 type Repair = ((db: Db) => Promise<unknown>) | string;
 
 /**
- * What a service would do: work as always, refuse some documents and lose nothing, or lose documents and give wrong
- * answers. With refusals no service starts, but one that runs goes on with the other documents.
+ * `refusals`: no service starts, but a running one stores other documents. `losses`: documents are lost, or answers
+ * wrong.
  */
 type Harm = 'none' | 'refusals' | 'losses';
 
-/** What is missing, or was made by another program or an operator, and loses, refuses or reorders documents. */
+/** Something missing or foreign that loses, refuses or reorders documents. */
 export type SchemaProblem = {
   readonly collection: string;
   /** Completes "the collection …" in one line. */
@@ -24,10 +24,9 @@ export type SchemaProblem = {
   readonly harm: Harm;
 };
 
-/** A problem, if it is so. By default it does the worst harm. */
 type Row = readonly [isSo: boolean, problem: string, repair: Repair, harm?: Harm];
 
-/** While a change waits for its lock, the requests of the services wait behind it. */
+/** While a change waits for its lock, requests of services wait behind it. */
 const ENFORCED = { validationLevel: 'strict', validationAction: 'error', maxTimeMS: 5_000 } as const;
 
 export const PARTLY_HIDDEN =
@@ -35,8 +34,8 @@ export const PARTLY_HIDDEN =
   'go unnoticed; grant it the actions listCollections and listIndexes';
 
 /**
- * The one place that says what is wrong with the collections and their indexes. What it does not name is fine, such as a
- * further plain index, or what a later MongoDB adds to its descriptions.
+ * Any fact that this examination does not name is accepted, such as a further plain index, or a new field of a later
+ * MongoDB.
  *
  * @returns `hidden`: a warning, if the account may not see everything
  */
@@ -53,7 +52,7 @@ export async function examineSchema(db: Db) {
     return { plan, info, indexes };
   });
   const found = await Promise.all(seen);
-  // Afterwards: a migration stores that it has begun before it changes something.
+  // Last, because a migration stores that it has begun before it changes something.
   const stored = await readSchema(db);
   const problems = found.flatMap(({ plan, info, indexes }): readonly SchemaProblem[] => {
     const ofCollection = infos ? collectionRows(plan, stored, info) : [];
@@ -94,9 +93,9 @@ function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: Colle
   const isEmpty = isDeepStrictEqual(validator, {});
   const lacks = isEnforced && isEmpty;
   const isOurs = isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned));
-  // A validator that is not enforced, or enforced in part, refuses nothing that petstore stores.
+  // An unenforced validator refuses nothing that petstore stores.
   const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
-  // A step replaces the validator of an earlier one, and with it what an operator has put in its place.
+  // A step also replaces what an operator has put in the place of the earlier validator.
   const replace = stored.isEarlier ? set : unset;
   return [
     [info.type !== 'collection', `is a ${info.type}`, copy],
@@ -117,11 +116,11 @@ function indexRows(plan: CollectionPlan, stored: StoredSchema, existing: readonl
     const harm = isOptional ? 'none' : 'losses';
     const row = (problem: string, repair: Repair): Row => [!isReady(index, existing), problem, repair, harm];
     const create = (db: Db) => createIndex(db, collection, index);
-    // The server would refuse to make the index beside it.
+    // The server refuses a second index with the same name or definition.
     const other = existing.find((info) => info.name === name || isSameIndex(info, index));
     if (other === undefined) return row(`lacks the index "${name}"`, create);
     if ('buildUUID' in other) return row(`is still building the index "${name}"`, create);
-    // A later build may change it. It may not remove it: this build needs it.
+    // A later build may change the index, but not remove it: this build needs the index.
     if (stored.isLater) return [false, '', create];
     const drop = inMongosh(other.name);
     if (other.name !== name) return row(`has the index "${other.name}" in the place of "${name}"`, drop);
@@ -141,7 +140,7 @@ function indexRows(plan: CollectionPlan, stored: StoredSchema, existing: readonl
   return [...planned, ...foreign];
 }
 
-/** Numbers of any type compare by their value. */
+/** Numbers compare by value, whatever their types. */
 function asStored(validator: unknown): unknown {
   return JSON.parse(BSON.EJSON.stringify(validator, { relaxed: true }));
 }

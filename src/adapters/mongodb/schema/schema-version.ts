@@ -3,14 +3,14 @@ import { FIRST_SCHEMA_VERSION, versionAdvice } from '../../../application/ports/
 import { SCHEMA } from './collection-plans.ts';
 import { versionsOf } from './collections.ts';
 
-/** How a user calls the program, in messages about a schema that a migration repairs. */
+/** How a user calls the program, in messages. */
 export const DEFAULT_PROGRAM = 'petstore';
 
 export type StoredSchema = Awaited<ReturnType<typeof readSchema>>;
 
 /**
- * @returns `version`: `undefined` for a database that was never migrated; `isEarlier`: whether a migration of this build
- *   brings it up to date; `isLater`: whether a later build has taken a step or begun to, which this build cannot judge
+ * @returns `version`: `undefined` before the first migration; `isEarlier`: this build can migrate it; `isLater`: a
+ *   later build has begun a step, so this build cannot judge the schema
  */
 export async function readSchema(db: Db) {
   const { version, step = 0, begun = 0 } = (await versionsOf(db).findOne({ _id: 'petstore' })) ?? {};
@@ -20,7 +20,7 @@ export async function readSchema(db: Db) {
   return { version, step, last, isEarlier, isLater: isReleased && last > SCHEMA.step };
 }
 
-/** @returns what the operator must do, in one line; `undefined` for a schema that this build can work with */
+/** @returns what the operator must do, in one line; `undefined` if the schema fits */
 export function versionProblem(stored: StoredSchema, databaseName: string, migration: string) {
   const { version, step, isEarlier } = stored;
   const database = `the database "${databaseName}"`;
