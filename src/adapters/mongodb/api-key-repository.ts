@@ -11,17 +11,16 @@ import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import type { ApiKeyDocument } from './schema/collections.ts';
 
-/** Lookups begin 5 ms apart: a flood of unknown keys costs at most 200 queries per second. */
+/** At most 200 queries per second, whatever arrives. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
 
-/** API keys in MongoDB, shared by any number of processes. */
 export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #lookups = new Batcher((ids: readonly string[]) => this.#findAll(ids), LOOKUP_PACE);
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
 
-  /** @param timeoutMs the limit of every call. Default: 19.5 s. */
+  /** @param timeoutMs the limit of every call */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#keys = db.collection('api_keys');
     this.#reads = reads;
@@ -64,7 +63,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     await this.#retry(() => this.#keys.bulkWrite(updates, { ordered: false }));
   }
 
-  /** A miss is not confirmed: an unknown key would take longer than a revoked one and cost the database a write. */
+  /** A missing key is not confirmed: see docs/explanation/confirmed-reads.md. */
   async #findAll(ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyDocument>> {
     const $in = [...new Set(ids)];
     const options = { batchSize: $in.length + 1 } as const;
@@ -92,7 +91,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       try {
         return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);
       } catch (error) {
-        // The validator rejects any change to a damaged document. Reading it throws the error that says what is wrong.
+        // A damaged document cannot be changed. The read throws the error that names the damage.
         if (isServerError(error, 'DocumentValidationFailure')) await this.findById(id);
         throw error;
       }
@@ -105,13 +104,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 }
 
-/** A deep copy without foreign fields: the caller may change its object during the call. */
+/** The caller may change its object during the call. */
 function toDocument(key: ApiKey): ApiKeyDocument {
   const { id: _id, ...fields } = structuredClone(storedApiKey(key));
   return { _id, ...fields };
 }
 
-/** A deep copy: several lookups may share the document. */
+/** Several lookups may share the document. */
 function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
   return parseStoredApiKey({ id, ...structuredClone(document) });
 }

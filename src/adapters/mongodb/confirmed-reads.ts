@@ -8,24 +8,14 @@ import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
-/**
- * How long the server may take to confirm that it is the primary. Without a limit, a primary that has lost its majority
- * would try for ever: https://www.mongodb.com/docs/manual/reference/read-concern-linearizable/
- */
+/** The reasons for both limits: docs/explanation/confirmed-reads.md#limits */
 const CONFIRMATION_TIMEOUT_MS = 2_000;
 
-/**
- * After this time without a reply, a confirmation is abandoned, and a read can begin another. The driver has been
- * seen to wait forever for a reply whose connection was reset. Longer than the server takes, and less than half of
- * what a read may take.
- */
 const CONFIRMATION_LIMIT_MS = 4_000;
 
-/** A member of the replica set in one of its terms as the primary. */
 export type PrimaryTerm = {
   /** `undefined` until the driver reports a change. */
   name: string | undefined;
-  /** Whether the server is not a member of a replica set: it is the only possible primary. */
   isStandalone: boolean;
   /** Whether majority reads show everything that was acknowledged before the term. */
   isConfirmed: boolean;
@@ -33,7 +23,7 @@ export type PrimaryTerm = {
   readonly confirm: () => Promise<void>;
 };
 
-/** A deposed primary may say that a pet is missing. What it does return is right. */
+/** Only a missing pet can be a mistake of a deposed primary. */
 type IsMiss<T> = WhilePetsNeverChange<(result: T) => boolean>;
 
 const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
@@ -44,17 +34,12 @@ const LINEARIZABLE = {
   maxTimeMS: CONFIRMATION_TIMEOUT_MS,
 } as const;
 
-/**
- * Majority reads that see every write acknowledged before they began, by this service or by another. The primary
- * proves itself by one linearizable read in each of its terms, before the first other read:
- * docs/explanation/confirmed-reads.md has the reason and the one gap. A standalone server needs no confirmation.
- */
+/** Reads that see every write acknowledged before they began: see docs/explanation/confirmed-reads.md. */
 export class ConfirmedReads {
   readonly watch: PrimaryWatch;
   readonly #versions: ReturnType<typeof versionsOf>;
   #primary: PrimaryTerm;
 
-  /** @param log learns when the primary is lost and found */
   constructor(db: Db, log?: StorageLog) {
     this.#versions = versionsOf(db);
     this.watch = new PrimaryWatch(db.client, log);
@@ -62,7 +47,7 @@ export class ConfirmedReads {
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
   }
 
-  /** The term of the primary to which the driver sends the next command. `undefined` while it knows no primary. */
+  /** The term in which the next command is sent. `undefined` while no primary is known. */
   get term(): PrimaryTerm | undefined {
     return this.watch.hasPrimary ? this.#primary : undefined;
   }
@@ -72,12 +57,11 @@ export class ConfirmedReads {
   }
 
   /**
-   * Runs `read` and retries it until the deadline.
+   * Retries `read` until the deadline.
    *
-   * @param timeoutMs the limit of the call, retries and confirmations included
-   * @param isMiss whether a deposed primary could have given this result by mistake. A confirmation and a second read
-   *   then replace it. Default: no result is a miss.
-   * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
+   * @param timeoutMs the limit, retries and confirmations included
+   * @param isMiss a miss is confirmed, and read again. Default: no result is a miss.
+   * @throws {StorageUnavailable} after `timeoutMs`, or immediately if no retry can succeed
    */
   read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: IsMiss<T>): Promise<T> {
     return this.watch.withDeadline(timeoutMs, (deadline) =>
@@ -103,7 +87,7 @@ export class ConfirmedReads {
   }
 
   #onTopologyChange({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
-    // Only the first event tells which primary the driver had found before.
+    // Only the first event shows which primary the driver had found before.
     this.#primary.name ??= nameOfPrimary(previousDescription);
     const name = nameOfPrimary(newDescription);
     if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newTerm(name);
@@ -130,7 +114,7 @@ export class ConfirmedReads {
   }
 }
 
-/** @returns a name that differs between primaries and between their terms: the election id contains the term */
+/** @returns the name of the term: an election id contains the term */
 function nameOfPrimary(description: TopologyDescription): string | undefined {
   const primary = primaryOf(description);
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;

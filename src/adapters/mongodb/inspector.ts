@@ -10,7 +10,7 @@ import { examineSchema } from './schema/schema-problems.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
-/** Examines a database. The built-in role `read` on it is enough. */
+/** Needs only the built-in role `read` on the database. */
 export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector {
   const read = <T>(work: () => Promise<T>) => reads.read(CALL_TIMEOUT_MS, work);
   return {
@@ -25,15 +25,15 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
       for (const { ids } of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
       }
-      // A validator does not check what was stored without it. API keys are read one by one in any case.
-      // A later build may have a validator that accepts more.
+      // No validator has checked older documents. API keys are read one by one in any case.
+      // The validator of a later build may accept more.
       const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys' && !stored.isLater);
       for (const { name, documentName, validator } of validated) {
         const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
         const next = () => read(() => invalid.next());
         for (let document = await next(); document !== null; document = await next()) {
           const found = document;
-          // Reading the pets reports it with its damage.
+          // The read of the pets reports the damage.
           if (name === 'pets' && hasPetId(found) && isDamaged(() => toArchivedPet(found))) continue;
           const id = isLong(found._id) ? String(found._id) : BSON.EJSON.stringify(found._id);
           yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
@@ -43,7 +43,7 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
   };
 }
 
-/** @returns the ids of the pets in each group that shares an idempotency key; at most ten groups */
+/** @returns at most ten groups */
 function sharedIdempotencyKeys(db: Db) {
   const stages = [
     { $match: { 'idem.k': { $exists: true } } },

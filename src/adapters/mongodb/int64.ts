@@ -2,16 +2,16 @@ import { Long, Timestamp } from 'mongodb';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/pet.ts';
 
 /**
- * BSON wraps an integer outside int64 silently.
+ * BSON wraps larger integers silently.
  *
- * @throws {RangeError} for such an integer, which is a bug of the caller
+ * @throws {RangeError} outside int64, which is a bug of the caller
  */
 export function toLong(value: bigint): Long {
   if (!isInt64(value)) throw new RangeError(`${value} is not between ${INT64_MIN} and ${INT64_MAX}`);
   return Long.fromBigInt(value);
 }
 
-/** The class of a BSON timestamp, which is another type, extends that of a long. */
+/** `Timestamp`, another BSON type, extends `Long`. */
 export function isLong(value: unknown): value is Long {
   return value instanceof Long && !(value instanceof Timestamp);
 }

@@ -8,21 +8,19 @@ import { described, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, versionProblem } from './schema/schema-version.ts';
 
 /**
- * Brings the database to the schema of this build: creates what is missing, and replaces the validators of an earlier
- * step. Changes nothing else, and nothing at all after a later build. Can be repeated, while services run. The
- * version and the step are written last.
+ * Brings the database to the schema of this build, while services run: see
+ * docs/explanation/a-write-on-mongodb.md#the-schema-and-its-migration.
  *
- * @param program how a user calls the program, for hints
- * @throws {StorageSetupError} if MongoDB cannot be reached, if this build cannot migrate the version, and if
- *   something is in the way
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if this build cannot migrate the version, or if an operator
+ *   must act first
  */
 export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<Migration> {
-  // Building an index over many pets can take any time.
+  // The build of an index has no time limit.
   const client = await connect(url, { socketTimeoutMS: 0, appName: 'petstore-migrate' });
   try {
     const db = client.db();
     const { databaseName: database } = db;
-    // Also before it takes its place, because a refusal should change nothing.
+    // Before the lease, so that a refusal changes nothing.
     const { stored, isDone } = await plan(db, program);
     const { version: from, step, last, isEarlier, isLater } = stored;
     if (isLater) return { database, from, to: from ?? 0, note: `${LATER} ${last}, and nothing was changed` };
@@ -46,15 +44,12 @@ async function change(db: Db, program: string, hold: () => Promise<void>): Promi
     await hold();
     await repair(db);
   }
-  // Again: no validator has checked older documents, and another program may have changed the schema.
+  // No validator has checked older documents, and another program may have changed the schema.
   const { problems, repairs: left } = await plan(db, program);
   if (left.length > 0) throwIfProblem(described(problems, db, program));
 }
 
-/**
- * @returns `repairs`: what is to do, in this order
- * @throws {StorageSetupError} if an operator must do something first
- */
+/** @throws {StorageSetupError} if an operator must act first */
 async function plan(db: Db, program: string) {
   const { problems, stored, hidden } = await examineSchema(db);
   const { version, isEarlier } = stored;

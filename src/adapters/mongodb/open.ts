@@ -23,21 +23,17 @@ import { SCHEMA } from './schema/collection-plans.ts';
 import { described, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readSchema, versionProblem } from './schema/schema-version.ts';
 
-/** Every purpose gets the same adapters. Only the checks before differ. */
 type MongoStorage = Required<ServiceStorage> & WritableStorage & CheckableStorage;
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** The driver ends its sessions at a server, which may not answer. A stop has 3 s for all that it closes. */
+/** The driver waits for a server that may not answer. A stop has 3 s in total. */
 const CLOSE_MS = 1_500;
 
 /**
- * Opens the storage of a service.
- *
- * @param options.autoMigrate whether to migrate a schema that is missing or damaged, or that lacks a step that older
- *   builds can live with
- * @param program how a user calls the program, for hints
+ * @param options.autoMigrate whether to migrate a missing or damaged schema, and one that lacks a step that older
+ *   builds can work with
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
 export async function openMongoStorage(
@@ -48,7 +44,7 @@ export async function openMongoStorage(
   return openIf(url, { program, ...reports }, {}, async (db) => {
     throwIfProblem(await missingRights(db));
     let found = await examine(db, program);
-    // A higher version would stop the services of older builds.
+    // Services of older builds would refuse a higher version.
     if (autoMigrate && found.version >= SCHEMA.version && found.problem !== undefined) {
       await migrate(url, program);
       found = await examine(db, program);
@@ -58,17 +54,11 @@ export async function openMongoStorage(
   });
 }
 
-/**
- * Opens the storage for the command line, even while services use it.
- *
- * @param program how a user calls the program, for hints
- * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
- */
+/** @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version */
 export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
-  // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
+  // A count of many pets outlasts any socket timeout. The archive and the keys have limits of their own.
   return openIf(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
-    // Only the version: a database that has lost an index can still be exported.
-    // DATABASE_URL may name another database than this one.
+    // A database that has lost an index can still be exported. DATABASE_URL may name another database.
     const migration = `${program} migrate URL, with the URL of that database`;
     throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migration));
   });
@@ -89,15 +79,14 @@ async function openIf(
     throw toSetupError(client, error);
   }
   const reads = new ConfirmedReads(db, reports.log);
-  // While the schema is not sound, nothing may be stored: MongoDB makes a collection by itself in the place of one that
-  // was renamed, and ids would be assigned twice.
+  // While the schema is not sound, nothing is stored: see step 3 of docs/explanation/a-write-on-mongodb.md.
   let isSound = true;
   const examineAgain = async () => {
     const { problem } = await examine(db, program, true);
     isSound = problem === undefined;
     return problem;
   };
-  // An operator may drop an index: for a second, it is not missed.
+  // A dropped index is noticed after at most 1 s.
   const search = oncePerSecond(examineAgain);
   const schemaProblem = async (isFresh: boolean) => (isSound && !isFresh ? undefined : search());
   return {
@@ -121,7 +110,7 @@ async function openIf(
   };
 }
 
-/** `problem`: what the operator must do before a service can use the schema, in one line. */
+/** `problem`: what the operator must do, in one line. */
 async function examine(db: Db, program: string, isRunning = false) {
   const { problems, stored, hidden } = await examineSchema(db);
   const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));

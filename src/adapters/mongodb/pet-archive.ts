@@ -21,7 +21,7 @@ import { toBigInt } from './int64.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /**
- * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):
+ * Longer than an election, and than the server keeps the transaction of a killed import (60 s):
  * https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds
  */
 const CALL_TIMEOUT_MS = 90_000;
@@ -31,7 +31,7 @@ const COUNT_TIMEOUT_MS = 600_000;
 
 const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** All pets in MongoDB, even while services add more. Every call takes 90 s at most, and `count` 10 minutes. */
+/** Works while services add pets. Every call takes at most 90 s, and `count` at most 10 minutes. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #db: Db;
@@ -53,7 +53,7 @@ export class MongoPetArchive implements PetArchive {
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
     const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
-    // The confirmation of the primary finds out whether it is a standalone server.
+    // A confirmation finds out whether the server is a standalone server.
     await this.#read(() => this.#write(documents));
   }
 
@@ -91,7 +91,7 @@ export class MongoPetArchive implements PetArchive {
     }
   }
 
-  /** Resolves if every document that was rejected as a duplicate is stored, durable and the same pet. */
+  /** Resolves if every rejected document is stored, durable and the same pet. */
   async #acceptDuplicates(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
     const projection = { ...ARCHIVED_FIELDS, upTo: 1 };
@@ -106,7 +106,7 @@ export class MongoPetArchive implements PetArchive {
     }
   }
 
-  /** At once, because a service may claim an id that is free. A standalone server has no transactions. */
+  /** In one transaction, because a service may claim a free id. A standalone server has none. */
   async #replaceFence(document: PetDocument): Promise<void> {
     const replace = async (options: { readonly session?: ClientSession }) => {
       const fence = { _id: document._id, upTo: { $exists: true } };

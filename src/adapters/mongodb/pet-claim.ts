@@ -6,25 +6,22 @@ import type { Deadline } from './connection/deadline.ts';
 import { isWrittenBy } from './pet-document.ts';
 import type { PetDocument } from './schema/collections.ts';
 
-/** A pet that waits for its id. */
 export type NewClaim = {
   readonly pet: NewPet;
   readonly idempotency: Idempotency | undefined;
-  /** Marks the document. */
   readonly token: UUID;
   readonly deadline: Deadline;
 };
 
-/** A claim, and the promise of its document. */
 export type Claim = NewClaim &
   PromiseWithResolvers<PetDocument> & {
-    /** What was sent last. It may be stored. */
+    /** The last document sent. MongoDB may have stored it. */
     document?: PetDocument;
   };
 
 /**
- * Whether an earlier attempt has stored the claim: the document under its id has its token. A document that was removed
- * or replaced after the insert would look as if it had never been stored, and the pet would be stored again.
+ * Whether an earlier attempt has stored the claim. Right only while pets never change: see
+ * docs/explanation/ids-on-mongodb.md.
  */
 export const isStored: WhilePetsNeverChange<(claim: Claim, found: PetDocument | undefined) => boolean> = (
   { token },

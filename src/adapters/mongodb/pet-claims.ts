@@ -16,31 +16,24 @@ import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } fro
 import { toBigInt } from './int64.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 
-/**
- * After this time without a reply, an insert is sent again: a quarter of what a call may take. What it needs besides
- * takes as long at most. The driver has been seen to wait forever for a reply whose connection was reset.
- */
+/** After this time without a reply, the insert is sent again. */
 const REPLY_TIMEOUT_MS = 5_000;
 
-/** How long a service backs off at most. */
+/** The longest back-off. */
 const MAX_PAUSE_MS = 500;
 
-/**
- * Stores new pets. The insert itself claims their ids: docs/explanation/ids-on-mongodb.md explains the claims, the
- * collisions, the unknown outcomes and the elections, with the invariants that this class asserts.
- */
+/** Stores new pets. The insert itself claims their ids: see docs/explanation/ids-on-mongodb.md. */
 export class PetClaims {
   readonly #db: Db;
   readonly #reads: ConfirmedReads;
   readonly #meter: StorageMeter | undefined;
-  /** One insert is under way at a time. */
   readonly #inserts = new Batcher<Claim, void>((claims) => this.#store(claims), { maxWaitMs: Infinity });
-  /** The greatest id that is known in this term. */
+  /** The greatest known id of the term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
-  /** How long inserts have lost to other services since this one has stored a pet. */
+  /** The time lost to collisions since this service has stored a pet. */
   #losingMs = 0;
-  /** The moving average of that time. 0 while no other service stores pets. */
+  /** The moving average of `#losingMs`. 0 while no other service stores pets. */
   #lostMs = 0;
 
   constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
@@ -63,7 +56,7 @@ export class PetClaims {
   /** A failure rejects the claims. @throws {AssertionError} */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
-    // Claims that lost an id come after newer ones.
+    // Claims that lost an id come after newer claims.
     batch.sort((a, b) => a.deadline.atMs - b.deadline.atMs);
     try {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
@@ -75,7 +68,7 @@ export class PetClaims {
     }
   }
 
-  /** Takes out of the batch what has an outcome. */
+  /** Removes the claims that have an outcome from the batch. */
   async #send(batch: Claim[]): Promise<void> {
     while (batch.length > 0) {
       const wasSent = batch[0]?.document !== undefined;
@@ -91,8 +84,7 @@ export class PetClaims {
   }
 
   /**
-   * Gives the claims their ids, unless they have been sent before. Nothing comes between this and the insert: the driver
-   * would report another primary first.
+   * Assigns ids, unless an earlier attempt has. Nothing waits between the check of the term and the insert.
    *
    * @throws {StorageUnavailable}
    */
@@ -105,7 +97,7 @@ export class PetClaims {
       const { term } = this.#reads;
       if (term === undefined) throw new StorageUnavailable('no primary is known');
       if (sent === undefined || sent <= this.#last + 1n) this.#term = term;
-      // The ids before it have been rolled back.
+      // An election has rolled back the ids before `sent`.
       else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sent - 1n));
     }
     if (sent !== undefined) return sentBefore;
@@ -120,7 +112,7 @@ export class PetClaims {
     });
   }
 
-  /** Stores nothing below the greatest id, which readers may have passed: a fence takes the id of the first one. */
+  /** Below the greatest id, which readers may have passed, a fence takes the first id. */
   async #insert(documents: readonly PetDocument[], wasSent: boolean): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#last) return insertInOrder(this.#db, documents);
@@ -133,13 +125,13 @@ export class PetClaims {
     this.#meter?.insertsCommitted(stored.length);
     for (const { document, resolve } of stored) resolve(document!);
     const id = toBigInt(stored.at(-1)!.document!._id);
-    // What was sent before an election may have been stored.
+    // Documents sent before an election can be below the greatest id.
     if (id > this.#last) this.#last = id;
   }
 
   /**
-   * @param batch begins with the claim that was rejected; those behind it were not tried
-   * @param wasSent whether an earlier attempt may have stored some of them
+   * @param batch begins with the rejected claim
+   * @param wasSent whether an earlier attempt may have stored some claims
    */
   async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean, sentAtMs: number): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
@@ -152,18 +144,18 @@ export class PetClaims {
       return;
     }
     const isIdTaken = field === '_id';
-    // A new primary may not yet show what an earlier attempt has stored.
+    // Confirmed: a new primary may not yet show what an earlier attempt has stored.
     const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
       Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
     );
     const byId = new Map(found.map((document) => [String(document._id), document]));
     const stored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
     if (stored !== 0) {
-      // An earlier attempt has stored them, and may be about to store the others.
+      // An earlier attempt stored these claims, and may yet store the others.
       this.#onStored(batch.splice(0, stored === -1 ? batch.length : stored));
       return;
     }
-    // Another primary may have lost ids that no majority had.
+    // Another primary may lack ids that no majority had.
     if (this.#term === this.#reads.term) {
       assert(last >= this.#last, `the greatest pet id fell from ${this.#last} to ${last}: pets were removed`);
     }
@@ -177,7 +169,6 @@ export class PetClaims {
     }
   }
 
-  /** The documents that have the ids or the idempotency keys of the claims. */
   #find(batch: readonly Claim[]): Promise<PetDocument[]> {
     const ids = batch.map(({ document }) => document!._id);
     const keys = batch.flatMap(({ idempotency }) => idempotency?.key ?? []);
@@ -186,17 +177,12 @@ export class PetClaims {
       .toArray();
   }
 
-  /** Claims another id, together with what waits. */
   #again(claim: Claim): void {
     delete claim.document;
     void this.#inserts.add(claim);
   }
 
-  /**
-   * Lets the other services store their pets, for one round trip and twice the average time that this service has
-   * lost to them, and at most {@link MAX_PAUSE_MS}: docs/decisions.md, "A service that shares the database backs off
-   * after an insert".
-   */
+  /** Lets other services store their pets: see docs/explanation/ids-on-mongodb.md#what-two-clients-see. */
   async #backOff(sentAtMs: number): Promise<void> {
     this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
     this.#losingMs = 0;

@@ -9,28 +9,25 @@ import type { FenceDocument, PetDocument } from './schema/collections.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 
-/** A document as it may be after damage. Its `_id` cannot change. */
+/** A document that may be damaged, except for its `_id`, which cannot change. */
 export type StoredPetDocument = { readonly [K in keyof (PetDocument & FenceDocument)]?: unknown };
 
 /** The fields that {@link toPet} needs. */
 export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const satisfies Record<keyof NewPet, 1>;
 
-/**
- * Matches documents whose `_id` can be that of a pet: a long from 1 to 2^53 - 1. The service has never written or
- * acknowledged another.
- */
+/** Matches longs from 1 to 2^53 - 1. The service has never acknowledged another `_id`. */
 export function petIds({ after = 0n, upTo = MAX_PET_ID }: { after?: bigint; upTo?: bigint }) {
   const $gt = toLong(after < 0n ? 0n : after);
   const $lte = upTo < MAX_PET_ID ? toLong(upTo) : MAX_ID;
   return { _id: { $gt, $lte, $type: 'long' } } as const satisfies Filter<PetDocument>;
 }
 
-/** A page in ascending order of id, in one round trip. */
+/** In ascending order of id, in one round trip. */
 export function page(limit: number) {
   return {
     sort: { _id: 1 },
     limit,
-    // Without a batch size, the server would end the single batch after 101 documents.
+    // Otherwise the single batch would end after 101 documents.
     batchSize: limit,
     singleBatch: true,
   } as const satisfies FindOptions;
@@ -53,7 +50,7 @@ export function toArchivedPet(document: StoredPetDocument): ArchivedPet {
   const pet = toPet(document);
   const { idem } = document;
   if (idem === undefined) return pet;
-  // `null` stands for both hashes if `idem` is not an object, and is refused.
+  // If `idem` is not an object, both hashes are `null`, which is refused.
   const { k = null, fp = null } = (idem ?? {}) as { readonly k?: unknown; readonly fp?: unknown };
   return parseStoredIdempotency(pet, k, fp);
 }
@@ -74,19 +71,17 @@ export function toPetDocument(
   };
 }
 
-/** Whether the insert with this token wrote the document. */
 export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boolean {
   return op instanceof UUID && op.equals(insertToken);
 }
 
-/** Whether the document takes an id without being a pet. */
 export function isFence(document: StoredPetDocument): boolean {
   return !isLong(document._id) && 'upTo' in document;
 }
 
 /**
- * Whether {@link petIds} would match a document that was found by another filter. A filter on `_id` matches equal
- * numbers of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * For a document that another filter found: a filter on `_id` matches equal numbers of any type,
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 export function hasPetId({ _id }: StoredPetDocument): boolean {
   return isLong(_id) && _id.greaterThan(Long.ZERO) && _id.lessThanOrEqual(MAX_ID);
@@ -94,10 +89,10 @@ export function hasPetId({ _id }: StoredPetDocument): boolean {
 
 /** The type of an int64 and the name `_id`, as BSON: https://bsonspec.org/spec.html */
 const LONG_ID = Buffer.from('\u0012_id\0');
-/** Behind the length of the document, an int32. The server keeps `_id` first. */
+/** After the length of the document, an int32. The server keeps `_id` first. */
 const LONG_ID_AT = 4;
 
-/** @returns the id in the bytes of a document with `_id`; `undefined` if it cannot be the id of a pet */
+/** @returns `undefined` if no pet can have the `_id` */
 export function petIdIn(bytes: Uint8Array): bigint | undefined {
   const document = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = LONG_ID_AT + LONG_ID.length;
@@ -107,7 +102,7 @@ export function petIdIn(bytes: Uint8Array): bigint | undefined {
 }
 
 /**
- * Decodes one pet of a reply. The driver would decode all of them: one with invalid text would spoil the whole reply.
+ * The driver would decode the whole reply, in which one invalid text would fail all pets.
  *
  * @param bytes of a document that has a {@link petIdIn}
  * @throws {DamagedPet}

@@ -7,7 +7,7 @@ import { isFence, type StoredPetDocument } from './pet-document.ts';
 import { isLong, toBigInt, toLong } from './int64.ts';
 import { durable, type FenceDocument, petsOf } from './schema/collections.ts';
 
-/** Reads what the primary has now, even if a majority does not have it yet. */
+/** Reads what the primary has now, even if no majority has it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
 
 /** Why a document was rejected: https://www.mongodb.com/docs/manual/reference/command/insert/#output */
@@ -19,9 +19,8 @@ export type Failure = {
 };
 
 /**
- * Inserts pets or fences in order, up to the first one that is rejected. The driver sends the command once, to the
- * primary that it knows at the call: docs/explanation/ids-on-mongodb.md#an-unknown-outcome says why it must not
- * repeat the command.
+ * Inserts up to the first document that is rejected. The driver never repeats a command: see
+ * docs/explanation/ids-on-mongodb.md#what-an-election-can-do.
  *
  * @returns why the insert ended before its last document
  * @throws {MongoWriteConcernError} unless a majority stands behind the reply
@@ -34,20 +33,20 @@ export async function insertInOrder(db: Db, documents: readonly Document[]): Pro
 
 type ReadLastId = (db: Db, options?: FindOptions) => Promise<bigint>;
 
-/** The greatest id that is taken or reserved, or 0. It is the counter of ids: a pet that is removed would free its id. */
+/** The greatest id that is taken or reserved, or 0. The removal of a pet would free its id. */
 export const lastId: WhilePetsNeverChange<ReadLastId> = async (db, options) =>
   (await greatestTaken(db, options)).upTo;
 
 /**
- * Makes every service claim only ids greater than `id`, by two fences: docs/explanation/ids-on-mongodb.md#fences.
- * Does not retry: rejects with the driver's errors.
+ * Makes every service claim only ids greater than `id`, with two fences: see docs/explanation/ids-on-mongodb.md#fences.
+ * Does not retry.
  *
  * @throws {StorageUnavailable}
  */
 export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
     const last = await greatestTaken(db);
-    // Also ends another reservation, which services have begun to respect.
+    // Also completes a reservation of another process, which services have begun to respect.
     if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
     else if (last.id < id) await putFence(db, last.id + 1n, id);
     else return;
@@ -56,11 +55,11 @@ export async function reserveIds(db: Db, id: bigint): Promise<void> {
 
 type Taken = {
   readonly id: bigint;
-  /** All ids up to this one are taken or reserved. */
+  /** Ids up to this one are taken or reserved. */
   readonly upTo: bigint;
 };
 
-/** A number of any type takes an id: the primary key compares values. */
+/** A number of any type takes an id. */
 async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> {
   const found = await petsOf(db).findOne<StoredPetDocument>(
     { _id: { $gte: Long.ONE, $lte: toLong(MAX_PET_ID) } },

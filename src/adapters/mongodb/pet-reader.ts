@@ -11,25 +11,21 @@ import type { PetDocument } from './schema/collections.ts';
 
 const PET = { projection: PET_FIELDS } as const;
 
-/**
- * The pets that no list with a status has, because their status is missing or none of those that exist. Only damage
- * makes such a pet. The search takes four steps in the index.
- */
+/** Pets with a damaged status, which no range of the index has. The search takes four steps in the index. */
 const WITHOUT_STATUS = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
 
-/** The most of them that are looked for. */
 const MAX_WITHOUT_STATUS = 1_000;
 
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
 
-/** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
+/** Calls share round trips. Does not retry: rejects with the errors of the driver. */
 export class PetReader {
   readonly #db: Db;
-  /** As they were a second ago at most. */
+  /** At most 1 s old. */
   readonly #withoutStatus: () => Promise<readonly Uint8Array[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
-  /** By query, while a call waits for it. */
+  /** One entry per query for which a call waits. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(db: Db) {
@@ -46,7 +42,7 @@ export class PetReader {
   }
 
   /**
-   * Identical queries share a round trip and its result, which is frozen.
+   * Identical queries share one frozen result.
    *
    * @throws {DamagedPet}
    */
@@ -61,7 +57,7 @@ export class PetReader {
   }
 
   async #findAll(ids: readonly Long[]): Promise<Found> {
-    // For one pet, the server takes longer with a list of one, and with a projection.
+    // The server takes longer for a list of one, and with a projection.
     const isAlone = ids.length === 1;
     const filter = { _id: isAlone ? ids[0]! : { $in: [...ids] } };
     const found = await this.#findBytes(filter, isAlone ? {} : { batchSize: ids.length, ...PET });
@@ -71,18 +67,14 @@ export class PetReader {
   async #readPage(query: PageQuery): Promise<readonly Pet[]> {
     const { status, after, limit } = query;
     const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
-    // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
+    // Otherwise the planner may scan all pets by id, if many of the first ones have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
     const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET });
     const skipped = status === undefined ? [] : await this.#withoutStatus();
     return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, decodePet));
   }
 
-  /**
-   * Sends the command, because a cursor of the driver costs much more.
-   *
-   * @returns the documents as bytes, to decode one by one
-   */
+  /** @returns bytes to decode one by one. A cursor of the driver costs much more CPU time. */
   async #findBytes(filter: Filter<PetDocument>, options: Document): Promise<readonly Uint8Array[]> {
     const find = { find: 'pets', filter, ...options, singleBatch: true, readConcern: { level: 'majority' } };
     const { cursor } = await this.#db.command(find, { fieldsAsRaw: { firstBatch: true } });
@@ -92,7 +84,7 @@ export class PetReader {
 
 const idOf = (pet: Uint8Array) => petIdIn(pet) ?? 0n;
 
-/** The page in which the pets whose status is unknown have their places. */
+/** The page with the skipped pets at their positions. */
 function withSkipped(found: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
   const skipped = all.filter((pet) => idOf(pet) > after);
   if (skipped.length === 0) return found;

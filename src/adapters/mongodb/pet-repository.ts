@@ -20,14 +20,13 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
 const isMissing = (result: unknown) => result == null;
 
 export type MongoPetOptions = {
-  /** The limit of every call. Default: 19.5 s. */
+  /** The limit of every call. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
-  /** Why nothing may be stored, if so; `isFresh`: as it was a second ago at most. Default: nothing is looked for. */
+  /** Why nothing may be stored. `isFresh`: at most 1 s old. Default: nothing forbids it. */
   readonly schemaProblem?: (isFresh: boolean) => Promise<string | undefined>;
 };
 
-/** Pets in MongoDB, shared by any number of processes. */
 export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
   readonly #reader: PetReader;
@@ -59,7 +58,7 @@ export class MongoPetRepository implements PetRepository {
       return await this.#store(pet, idempotency);
     } catch (error) {
       if (!(error instanceof PetIdsExhausted)) throw error;
-      // The key may belong to an existing pet, which needs no new id.
+      // The key may belong to an existing pet.
       const filter = { 'idem.k': idempotency.key };
       const existing = await this.#read(() => this.#pets.findOne(filter), isMissing);
       if (existing === null) throw error;
@@ -80,10 +79,10 @@ export class MongoPetRepository implements PetRepository {
     return this.#reads.read(this.#timeoutMs, read, isMiss);
   }
 
-  /** Copies the pet: the caller may change its object during the call. */
+  /** The caller may change its object during the call. */
   #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     return this.#reads.watch.withDeadline(this.#timeoutMs, async (deadline) => {
-      // Without its index, the server would accept a second pet with the same key.
+      // Without the index, MongoDB would accept a second pet with the same key.
       const problem = await deadline.retry(async () => this.#schemaProblem?.(idempotency !== undefined));
       if (problem !== undefined) throw new StorageUnavailable(problem);
       const token = new UUID();

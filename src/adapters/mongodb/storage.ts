@@ -1,10 +1,6 @@
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
-/**
- * Pets and API keys in a MongoDB database. The adapter and its driver are loaded when the database is opened.
- *
- * @param program how a user calls the program, for hints
- */
+/** The adapter and its driver are loaded when a database is opened. */
 export function mongodbStorage(program: string): StorageKind {
   const open = async (url: string) => (await import('./open.ts')).openMongoArchive(url, program);
   return {
@@ -31,10 +27,10 @@ export function mongodbStorage(program: string): StorageKind {
 
 const SCHEME = /^mongodb(?:\+srv)?:\/\//;
 
-/** The part before the host is the user with the password: https://www.mongodb.com/docs/manual/reference/connection-string/ */
+/** The user and password stand before the host: https://www.mongodb.com/docs/manual/reference/connection-string/ */
 function urlProblem(url: string): string | undefined {
   const [, user = '', rest = ''] = /^([^@/?#]*@)?(.*)$/s.exec(url.replace(SCHEME, '')) ?? [];
-  // An option may have an @ of its own.
+  // An option may contain an @.
   const [address = ''] = rest.split(/(?<=\/[^/?@]+)\?(?=\w+=)/, 1);
   if (address.includes('@') || rest.includes('#') || /%(?![\da-f]{2})|:.*:/is.test(user)) {
     return 'must have its user and password percent-encoded: %40 for @, %3A for :, %25 for %, %3F for ?, %2F for /, %23 for #';
