@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { jsonErrorPlace } from '../../../src/adapters/json/json-error-place.ts';
+import { jsonErrorPosition } from '../../../src/adapters/json/json-error-position.ts';
 import { parseJson, petJson } from '../../../src/adapters/json/exact-json.ts';
 import { aNewPet, int64 } from '../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../proof/properties/holds.ts';
@@ -36,7 +36,7 @@ it('refuses the text that JSON.parse refuses, and names a place in it', async ()
       const refusal = refusalOf(() => JSON.parse(json));
       expect(refusalOf(() => parseJson(json))?.message).toBe(refusal?.message);
       if (refusal === undefined) return;
-      const { line, column } = jsonErrorPlace(json, refusal);
+      const { line, column } = jsonErrorPosition(json, refusal);
       const lines = json.split('\n');
       expect(line >= 1 && line <= lines.length).toBe(true);
       expect(column >= 1 && column <= lines[line - 1]!.length + 1).toBe(true);

@@ -1,12 +1,11 @@
-import type { Place } from '../../json/json-error-place.ts';
+import type { Position } from '../../json/json-error-position.ts';
 import type { Scope } from '../../../domain/api-key.ts';
 import type { RateLimit } from '../../../domain/rate-limit.ts';
 import { type Deprecation, sunsetDay } from './deprecation.ts';
 import { RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
-// Every refusal of the HTTP layer, in the order of its status. The OpenAPI document takes its examples from here. A
-// refusal that is always the same is created once.
+// Every refusal, ordered by status. The OpenAPI document takes its examples from here.
 
 const invalid = (message: string) => new RequestRefused('INVALID_ARGUMENT', message);
 const malformed = (message: string) => new RequestRefused('MALFORMED_JSON', message);
@@ -23,7 +22,7 @@ export const REPEATED_AUTHORIZATION = invalid('the request must have at most one
 export const INVALID_FORWARDED_PROTO = invalid('X-Forwarded-Proto must be http or https');
 export const INVALID_FORWARDED_HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
-/** Path, query or body values break rules. The message names every problem. */
+/** @param message every problem of the path, query or body */
 export function invalidValues(code: 'INVALID_ARGUMENT' | 'INVALID_CURSOR', message: string): RequestRefused {
   return new RequestRefused(code, message);
 }
@@ -32,7 +31,7 @@ export const BODY_NOT_OBJECT = invalid('the body must be a JSON object');
 export const EMPTY_BODY = malformed('the body is empty; it must be a JSON object');
 export const BODY_NOT_UTF_8 = malformed('the body is not UTF-8');
 
-export function bodyNotJson({ line, column }: Place): RequestRefused {
+export function bodyNotJson({ line, column }: Position): RequestRefused {
   return malformed(`the body is not JSON: see line ${line}, column ${column}`);
 }
 
@@ -65,13 +64,12 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param meant the pattern of a route without the slash at the end of the path, or with a version before it */
+/** @param meant a route that differs only by a trailing slash or the version */
 export function routeNotFound(meant?: string): RequestRefused {
   const hint = meant === undefined ? '' : `; the path is ${meant}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
 }
 
-/** @param allow the value of the `Allow` header */
 export function methodNotAllowed(allow: string): RequestRefused {
   return new RequestRefused('METHOD_NOT_ALLOWED', `this path allows ${allow}`, { Allow: allow });
 }

@@ -2,61 +2,54 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
-import { jsonErrorPlace } from '../../json/json-error-place.ts';
+import { jsonErrorPosition } from '../../json/json-error-position.ts';
 import { parseJson } from '../../json/exact-json.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { State } from './state.ts';
 
-/** JSON. Any parameter is allowed, because the type defines none, but the only charset is utf-8. */
+/** Allows any parameter, because the type defines none. The only charset is utf-8. */
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
-/** One character for each byte, which is what Node and iconv-lite call "binary". */
+/** Node and iconv-lite use this name for one character per byte. */
 const BYTES = 'binary';
 
-/** As Node reads it. */
+/** Node uses the same pattern. */
 const EXPECTS_CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
-/** Refuses a body by its media type, charset or content coding. */
 export function requireJson({ headers }: IncomingMessage): void {
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw refusals.UNSUPPORTED_MEDIA_TYPE;
   if (!/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) throw refusals.UNSUPPORTED_CONTENT_CODING;
 }
 
 /**
- * Begins to read a body. Nothing but the body can still be refused: RFC 9110, section 10.1.1.
- *
- * Takes it if it is small and has arrived with its headers, which saves a third of the CPU time of a create. Its length is
- * compared because `complete` becomes true only later.
+ * Reads a body that has arrived with its headers: see docs/explanation/a-request.md. Only the body can still be refused
+ * (RFC 9110, section 10.1.1).
  */
 const takeArrived: Middleware = (ctx, next) => {
   const { req, res, request } = ctx;
   const length = Number(req.headers['content-length']);
-  // Before co-body, which takes the length modulo 2^32.
+  // co-body takes the length modulo 2^32.
   if (length > MAX_BODY_BYTES) throw refusals.BODY_TOO_LARGE;
   if (req.httpVersion === '1.1' && EXPECTS_CONTINUE.test(req.headers.expect ?? '')) res.writeContinue();
   if (length > 0 && req.readableLength === length) {
-    // Without a length, it would be one of several pieces.
     request.rawBody = (req.read(length) as Buffer).toString(BYTES);
     ctx['disableBodyParser'] = true;
   }
   return next();
 };
 
-/**
- * Waits for any other body. It is text with one character for each byte: as JSON it would lose digits of an int64, and as
- * UTF-8 what is invalid would be replaced.
- */
+/** Reads any other body as bytes, not as JSON or UTF-8: see docs/decisions.md. */
 const receive = bodyParser({
   enableTypes: ['text'],
   extendTypes: { text: ['application/json'] },
   textLimit: `${MAX_BODY_BYTES}b`,
   encoding: BYTES,
   onerror: (error, { req }) => {
-    // Discards the rest, so the connection can carry further requests.
+    // Discards the remaining bytes, so the connection can carry further requests.
     req.resume();
-    // Drops the error instead of passing it on as the cause: it carries the body, which must not reach the log.
+    // Drops the error: it carries the body, which must not reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw refusals.BODY_TOO_LARGE;
     // The client may leave before its body is read.
@@ -68,7 +61,7 @@ const receive = bodyParser({
 /**
  * Reads a body, for {@link jsonObject}. Belongs after {@link requireJson}.
  *
- * @param authenticate asked again after a body that had to be waited for: a key may be revoked meanwhile
+ * @param authenticate called again after waiting for a body: the key may be revoked meanwhile
  */
 export function readBody(authenticate: Middleware<State>): readonly Middleware<State>[] {
   return [
@@ -81,7 +74,7 @@ export function readBody(authenticate: Middleware<State>): readonly Middleware<S
 /** Drops a byte order mark. */
 const utf8 = new TextDecoder();
 
-/** @throws {RequestRefused} when the body is not a JSON object in UTF-8 */
+/** @throws {RequestRefused} if the body is not a JSON object in UTF-8 */
 export function jsonObject({ request }: ParameterizedContext): object {
   const bytes = Buffer.from(request.rawBody ?? '', BYTES);
   if (bytes.length === 0) throw refusals.EMPTY_BODY;
@@ -91,7 +84,7 @@ export function jsonObject({ request }: ParameterizedContext): object {
   try {
     value = parseJson(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw refusals.bodyNotJson(jsonErrorPlace(text, error));
+    if (error instanceof SyntaxError) throw refusals.bodyNotJson(jsonErrorPosition(text, error));
     if (error instanceof RangeError) throw refusals.BODY_TOO_DEEP;
     throw error;
   }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { jsonErrorPlace, type Place } from '../../../src/adapters/json/json-error-place.ts';
+import { jsonErrorPosition, type Position } from '../../../src/adapters/json/json-error-position.ts';
 
-function placeOf(text: string): Place {
+function positionOf(text: string): Position {
   try {
     JSON.parse(text);
   } catch (error) {
-    return jsonErrorPlace(text, error as SyntaxError);
+    return jsonErrorPosition(text, error as SyntaxError);
   }
   throw new Error('this is JSON');
 }
@@ -30,10 +30,10 @@ test.each<readonly [string, number, number]>([
   ['\n\n  #', 3, 3],
   [' ', 1, 2],
 ])('%j: line %i, column %i', (text, line, column) => {
-  expect(placeOf(text)).toStrictEqual({ line, column });
+  expect(positionOf(text)).toStrictEqual({ line, column });
 });
 
 test('takes linear time', () => {
   const text = `[${'"\\\\",'.repeat(20_000)}x]`;
-  expect(placeOf(text)).toStrictEqual({ line: 1, column: text.length - 1 });
+  expect(positionOf(text)).toStrictEqual({ line: 1, column: text.length - 1 });
 });
