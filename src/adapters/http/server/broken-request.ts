@@ -7,16 +7,11 @@ import * as refusals from '../contract/refusals.ts';
 /** An error of Node's HTTP parser or its timers: https://nodejs.org/api/http.html#event-clienterror */
 export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-/** A request line whose URL is longer than the limit. */
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
 
-/**
- * Whether a proxy in front of the service could disagree with it about where this request ends (request smuggling).
- * Node's parser refuses most such requests, but not all.
- */
+/** Whether a proxy could see another end of this request (request smuggling): see docs/explanation/a-request.md. */
 export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
-  // Node treats any coding that ends in "chunked" as chunked. A server that does not know the coding sees no body.
   if (httpVersion === '1.1') return coding !== undefined && coding.toLowerCase() !== 'chunked';
   // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node also accepts 0.9 and 2.0, and parses them as 1.1.
   return httpVersion !== '1.0' || coding !== undefined;
@@ -30,12 +25,11 @@ const REFUSALS = new Map([
 
 export function refusalOf({ code = '', rawPacket = Buffer.of() }: ClientError): RequestRefused {
   if (code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.get(code) ?? refusals.NOT_HTTP;
-  // The parser does not say which line is too long. Only the last piece of a request line is visible here. If it came in
-  // several pieces, the answer is 431, which is also correct.
+  // A long URL in several pieces of input is a 431, which is also correct.
   return LONG_URL.test(rawPacket.toString('latin1')) ? refusals.URL_TOO_LONG : refusals.HEADERS_TOO_LARGE;
 }
 
-/** The bytes of an answer for which Node has no response. It is the last of its connection. */
+/** The bytes of an answer without a response object of Node. The answer ends the connection. */
 export function lastAnswer(refused: RequestRefused, requestId: string): string {
   const { status } = refused;
   const body = errorJson(refused);

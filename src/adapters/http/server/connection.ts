@@ -7,34 +7,33 @@ import { requestIdOf } from '../contract/request-id.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { isAmbiguous, lastAnswer } from './broken-request.ts';
 
-/** How many requests of a connection may be without an answer, the one in progress included. */
+/** The number includes the request in progress. */
 const MAX_UNANSWERED = 16;
 
-/** The memory that a parsed request takes, in bytes. A short request was measured at 3 KiB. */
+/** An estimate. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
 
-/** How long a client may keep sending after the answer to input that is not a request, in milliseconds. */
+/** How long a client may send after the answer to input that is not a request, in milliseconds. */
 const LINGER_MS = 1_000;
 
-/** What the connections of a server have in common. */
 type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog, 'answered'> };
 
 /**
- * A client's connection. Node parses its requests as they come. They are handled one at a time, in their order. After the
- * last one that is answered, requests are ignored, as RFC 9112, section 9.6, asks.
+ * Handles the requests of a client's connection one at a time, in their order: see docs/explanation/a-request.md.
+ * Requests after the last answered request are ignored (RFC 9112, section 9.6).
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #service: Service;
-  /** All that Node has parsed and not answered, oldest first. The first is in progress. Ignored ones are at the end. */
+  /** The parsed requests without an answer, oldest first. The first is in progress. Ignored requests come last. */
   readonly #unanswered: ServerResponse[] = [];
-  /** The answer that the application was last asked for. */
+  /** The response that was last passed to the application. */
   #current: ServerResponse | undefined;
-  /** The answer to the last request that is not ignored, given or not. `undefined` before the first request. */
+  /** The response of the latest request that is not ignored. `undefined` before the first request. */
   latest: ServerResponse | undefined;
   /** Further requests are ignored. */
   #isStopped = false;
-  /** The last answer that the client waits for is the last. */
+  /** The answer to the latest request ends the connection. */
   #isEnding = false;
   /** Why the body of the latest request cannot be read. */
   #broken: RequestRefused | undefined;
@@ -44,31 +43,30 @@ export class Connection {
     this.#service = service;
   }
 
-  /** How much memory the client's unread answers and its requests take, in bytes. */
+  /** The client's unread answers and its parsed requests. */
   get heldBytes(): number {
     const { destroyed, writableLength } = this.#socket;
     const bodyBytes = this.#unanswered.reduce((sum, { req }) => sum + req.readableLength, 0);
     return destroyed ? 0 : writableLength + bodyBytes + REQUEST_BYTES * this.#unanswered.length;
   }
 
-  /** Receives a request whose headers were just parsed. */
   accept(response: ServerResponse): void {
     const { req } = response;
     const count = this.#unanswered.push(response);
     if (!this.#isStopped && isAmbiguous(req)) this.refuse(NOT_HTTP, req);
-    // A body that waits in the socket could destroy the last answer when the socket is closed.
+    // Closing a socket with unread bytes could destroy the last answer.
     if (this.#isStopped) return void req.resume();
     this.latest = response;
     response.once('close', this.#next);
-    // Node drops what arrives together with an offer of another protocol: RFC 9110, section 7.8.
+    // The client offers another protocol: RFC 9110, section 7.8.
     const isOffer = req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
     if (count === MAX_UNANSWERED || isOffer) this.announceEnd();
     if (count === 1) this.#handleFirst();
   }
 
   /**
-   * Answers input after which nothing can be trusted: bytes that are not HTTP, a request that does not end in time, or
-   * one that a proxy could read differently. The answer comes after those before it, and ends the connection.
+   * Answers input after which no byte is trusted: see docs/explanation/a-request.md. The answer follows the earlier
+   * answers, and ends the connection.
    *
    * @param request absent if the input has no complete headers, or is the body of the latest request
    */
@@ -86,7 +84,7 @@ export class Connection {
     }
   }
 
-  /** The last answer that the client waits for, now or later, says that it is the last. */
+  /** Sends `Connection: close` with the answer to the latest request, now or later. */
   announceEnd(): void {
     this.#isEnding = true;
     if (this.#unanswered.length === 0 || this.latest?.headersSent !== false) return;
@@ -94,19 +92,17 @@ export class Connection {
     this.#isStopped = true;
   }
 
-  /** Ends the connection with an answer for which Node has no response. */
   #endWith(refused: RequestRefused, request: IncomingMessage | undefined): void {
     const socket = this.#socket;
     if (!socket.writable) return;
     const requestId = requestIdOf(request);
-    // Not a forwarded address: the headers may be those of a request that a client has smuggled past its proxy.
+    // Not a forwarded address, which the client could forge here.
     const client = socket.remoteAddress;
     this.#service.log.answered({ requestId, method: request?.method, status: refused.status, client });
-    // Destroying the socket while the client still sends could destroy the answer before the client reads it.
     socket.end(lastAnswer(refused, requestId), () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
   }
 
-  /** The application has the latest request, and may wait for its body: its own answer will come too late. */
+  /** The application may wait for the body of the latest request: its own answer would be too late. */
   #refuseLatest(): void {
     const { latest } = this;
     finished(latest!, { readable: false }, () => this.#socket.end(() => this.#socket.destroy()));
@@ -127,7 +123,6 @@ export class Connection {
 
   readonly #next = () => {
     this.#unanswered.shift();
-    // The requests of other connections come in between.
     if (this.#unanswered.length > 0) setImmediate(this.#handleFirst);
   };
 }

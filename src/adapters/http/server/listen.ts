@@ -8,42 +8,36 @@ import { type ClientError, refusalOf } from './broken-request.ts';
 import { Connection } from './connection.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 
-/**
- * How many connections may wait to be accepted, if the operating system allows that many. Further clients retry after a
- * second. Node's default is 511.
- */
+/** The operating system may allow fewer. Node's default is 511. */
 const BACKLOG_CONNECTIONS = 4096;
 
-/** How often the memory of all connections is measured, and a drain closes idle ones, in milliseconds. */
+/** The interval of measuring memory, and of closing idle connections in a drain. */
 const INTERVAL_MS = 50;
 
-/** The most requests until the memory is measured again: one piece of input can hold thousands. They take 16 MiB. */
 const MAX_UNMEASURED_REQUESTS = 4_096;
 
-/** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
 const SHARE_AFTER_CUT = 0.75;
 
-/** How long idle connections stay open in a drain: a request already on its way over one still gets its answer. */
+/** See docs/explanation/a-drain.md. */
 const IDLE_GRACE_MS = 500;
 
 export type HttpServer = {
-  /** The port in use. For port 0 the system has chosen it. */
+  /** The port in use, also if the option was 0. */
   readonly port: number;
-  /** True from the first call of {@link drain} on. */
   readonly isDraining: boolean;
   /**
-   * Stops accepting connections, finishes every request in progress, and closes each connection after its last answer.
-   * Cuts off the connections that are still open after `timeoutMs` milliseconds.
+   * Stops listening, answers every request in progress, and closes each connection after its last answer: see
+   * docs/explanation/a-drain.md.
    *
-   * @param acceptForMs for how many milliseconds more it accepts connections and requests. Every answer then says
-   *   already that it is the last on its connection. `timeoutMs` begins after that. 0 by default
+   * @param timeoutMs when `drain` cuts off the connections that are still open, counted from the end of `acceptForMs`
+   * @param acceptForMs how long `drain` still accepts connections first. Default: 0
    * @returns how many connections were cut off
    */
   drain(timeoutMs: number, acceptForMs?: number): Promise<number>;
   /**
    * Uses another certificate for new connections. Does nothing on a server without TLS.
    *
-   * @throws {Error} if the pair is malformed. New connections then get the certificate from before
+   * @throws {Error} if the pair is malformed. New connections then get the earlier certificate
    */
   renewCertificate(pair: TlsPair): void;
 };
@@ -62,11 +56,10 @@ export type ListenOptions = {
 };
 
 /**
- * Serves HTTP/1.1, over TLS if there is a certificate. `handle` gets the requests of each connection one at a time, in
- * their order.
+ * Serves HTTP/1.1, over TLS if there is a certificate. `handle` receives the requests of a connection one at a time.
  *
  * @throws {NodeJS.ErrnoException} if the address cannot be bound, such as `EADDRINUSE`
- * @throws {Error} if the pair of `tls` is malformed
+ * @throws {Error} if `tls` is malformed
  */
 export async function listen(handle: RequestListener, options: ListenOptions): Promise<HttpServer> {
   const { host, port, log, tls } = options;
@@ -77,7 +70,6 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, log);
   const measuring = setInterval(measure, INTERVAL_MS).unref();
   server.once('close', () => clearInterval(measuring));
-  // Without TLS, HTTP begins at once, otherwise after the handshake.
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     const connection = new Connection(socket, { handle, log });
     if (httpServer.isDraining) connection.announceEnd();
@@ -85,13 +77,12 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     socket.once('close', () => connections.delete(socket));
   });
   const accept: RequestListener = (request, response) => {
-    // Node goes on to parse a piece of input whose connection was cut off.
+    // Node goes on parsing input after a cut.
     if (request.socket.destroyed) return;
     connections.get(request.socket)!.accept(response);
     if (++newRequests % MAX_UNMEASURED_REQUESTS === 0) measure();
   };
-  // Node would say 100 before anything of a request is checked, and answer 417 without a body to an unknown expectation,
-  // which RFC 9110, section 10.1.1, allows a server to ignore.
+  // Node itself would answer before any check: RFC 9110, section 10.1.1.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, accept);
   server.on('clientError', (error: ClientError, stream) => {
     const connection = connections.get(stream as Socket);
@@ -109,12 +100,11 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason },
     );
   });
-  // Beyond `maxConnections`.
   server.on('drop', () => log.connectionError({ kind: 'refused' }));
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
-  // The server keeps running when it cannot accept a connection.
+  // The server goes on after a connection that it cannot accept.
   server.on('error', (error) => log.failed(error, undefined));
   const httpServer = {
     port: (server.address() as AddressInfo | null)?.port ?? port,
@@ -131,9 +121,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 }
 
 /**
- * Cuts off the connections that hold the most memory, if all together hold more than the limit. Node frees the requests
- * of a connection at the end of this iteration of the event loop, and goes on to parse its piece of input, which can hold
- * thousands of them. No other piece is parsed meanwhile.
+ * Cuts off the connections that hold the most memory, if all together hold more than `maxHeldBytes`: see
+ * docs/explanation/a-request.md.
  */
 function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: RequestLog): void {
   const held = [...connections].map(([socket, { heldBytes }]) => ({ socket, heldBytes }));
@@ -148,15 +137,9 @@ function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: Req
   log.connectionError({ kind: 'cut-off' });
 }
 
-/**
- * Does what {@link HttpServer.drain} says. TLS handshakes in progress may end. Those that are left at the end meet their
- * time limit: Node does not tell of their sockets.
- */
 async function close(server: Server, connections: Connections, timeoutMs: number): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  // Only stops listening. The `close` of an HTTP server would also close idle connections, over which a request may be on
-  // its way. To Node, a connection is idle while its client still reads the answer, too:
-  // https://github.com/nodejs/node/issues/60617
+  // The `close` of the HTTP server would also close idle connections: see docs/explanation/a-drain.md.
   TcpServer.prototype.close.call(server, () => resolve(0));
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
