@@ -7,10 +7,8 @@ import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
 /**
- * Sets the headers of every answer, and turns anything thrown into an error answer. A failure that is not the client's
- * fault is logged. A handler that gives no answer is such a failure: the client gets 500.
- *
- * The body of an answer is JSON text, because Koa would answer in plain text if it could not make it.
+ * Sets the headers of every answer, and turns every thrown error into an answer. Logs every failure that is not the
+ * client's fault. A handler that sets no answer is a bug: the client gets 500.
  *
  * @param trustProxy as for `logRequest`
  */
@@ -24,14 +22,14 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
         throw new Error(`the route ${ctx.routerPath} gave no answer`);
     } catch (error) {
       const answer = errorAnswer(error);
-      // The server has already answered a request whose body is broken or late. That is why reading the body fails.
+      // Reading a broken or late body fails after the server has answered the request.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
         log.failed(error, ctx.state.requestId);
       }
       ctx.state.client = clientAddress(ctx.req, trustProxy);
       await dropBody(ctx);
       ctx.status = answer.status;
-      // A handler may have set another before it failed.
+      // A handler may have set another type before it failed.
       ctx.set('Content-Type', headers['Content-Type']);
       ctx.set(answer.headers);
       ctx.body = errorJson(answer);
@@ -39,12 +37,11 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
   };
 }
 
-/** How long the rest of a body is read and dropped before the last answer, in milliseconds. */
 const DROP_MS = 1_000;
 
 /**
- * Reads the rest of a body if the connection ends after the answer. It is reset if it ends with unread bytes, and that
- * could destroy the answer before the client reads it. A client that waits for "100 Continue" sends no body.
+ * Drops the remaining body if the answer ends the connection, because unread bytes could destroy the answer: see
+ * docs/explanation/a-request.md.
  */
 async function dropBody({ req, response }: RouterContext<State>): Promise<void> {
   const { connection, expect } = req.headers;

@@ -10,12 +10,12 @@ import { isVersioned } from '../contract/versions.ts';
 import type { State } from './state.ts';
 
 /**
- * `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. The token
- * is missing if it is malformed.
+ * `Bearer` (case-insensitive: RFC 9110, section 11.1) and a b64token (RFC 6750, section 2.1). A malformed token is
+ * `undefined`.
  */
 const CREDENTIALS = /^bearer(?![\w!#$%&'*+.^`|~-])(?: +([\w.~+/-]+=*) *$)?/i;
 
-/** Requires a valid API key for every path in a version of the API, existing or not. */
+/** Requires a valid API key for every path in a version of the API, also for an unknown path. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {
   return async (ctx, next) => {
     if (!isVersioned(ctx.path)) return next();
@@ -32,8 +32,8 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
 }
 
 /**
- * Counts every request of an API key that has a limit, whatever its outcome, and refuses those beyond the limit. When
- * the limiter is unavailable, requests pass uncounted.
+ * Counts every request of an API key that has a limit, whatever its outcome, and refuses requests beyond the limit.
+ * Requests pass uncounted while the limiter is unavailable.
  *
  * @param rateLimit the limit of an API key without its own
  */

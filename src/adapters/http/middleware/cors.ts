@@ -2,10 +2,7 @@ import type { Middleware } from 'koa';
 import { allowHeader, methodList } from './routes.ts';
 import type { State } from './state.ts';
 
-/**
- * Response headers that pages may read in addition to the safelisted ones:
- * https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name
- */
+/** Pages can always read https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name */
 const EXPOSED_HEADERS =
   'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
   'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
@@ -19,8 +16,8 @@ const PREFLIGHT = {
 };
 
 /**
- * Lets pages of these origins read every answer to a request that could be parsed, errors included. Browser credentials
- * are not allowed: those are cookies, and a page sends its API key in a header.
+ * Lets pages of these origins read every answer to a parsed request, errors included. Allows no cookies, because a page
+ * sends its API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Middleware<State> {
   return (ctx, next) => {
@@ -34,10 +31,9 @@ export function allowOrigins(origins: readonly string[]): Middleware<State> {
 }
 
 /**
- * Answers the preflight of a page of these origins. A preflight carries no API key, so the answer is the same for every
- * path.
+ * A preflight carries no API key, so every path has the same answer.
  *
- * @param methods those of all operations
+ * @param methods the methods of all operations
  */
 export function answerPreflight(origins: readonly string[], methods: readonly string[]): Middleware<State> {
   const allowed = { Allow: allowHeader(methods), 'Access-Control-Allow-Methods': methodList(methods) };

@@ -5,9 +5,9 @@ import { clientAddress } from './request-target.ts';
 import type { State } from './state.ts';
 
 /**
- * Gives each request its id, and logs it when the client has the whole answer or has disconnected.
+ * Assigns each request its id. Logs the request when the client has the whole answer or has disconnected.
  *
- * @param trustProxy whether a proxy in front of the service appends the client's address to `X-Forwarded-For`
+ * @param trustProxy whether a proxy appends the client's address to `X-Forwarded-For`
  */
 export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): RouterMiddleware<State> {
   return (ctx, next) => {
@@ -24,7 +24,7 @@ export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolea
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: state.caller?.id,
         keyLabel: state.caller?.label,
-        // The server has answered a request that did not end in time.
+        // The server, not the application, answers a late request.
         client: Number(status) >= 400 ? (state.client ?? clientAddress(req, trustProxy)) : undefined,
         aborted: res.writableFinished ? undefined : (true as const),
       };

@@ -5,22 +5,21 @@ import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 
-/** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
+/** No character can end the `<…>` of a `Link` header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
- * A path, or an absolute URL of HTTP (RFC 9112, section 3.2). Neither has a fragment or a backslash. Koa would drop a
- * fragment, read a backslash before it or in an absolute URL as a slash, and take the path out of URLs of any scheme.
+ * `*`, a path, or an absolute URL of HTTP (RFC 9112, section 3.2), without a fragment or backslash: see
+ * docs/explanation/a-request.md.
  */
 const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 
-/** The longest address without a zone, in characters. Node also accepts a zone, of any length. */
+/** In characters. Node would also accept an IPv6 zone of any length. */
 const MAX_ADDRESS_LENGTH = 45;
 
-/** An IPv4 address with a port, or an IPv6 address in brackets, which may have one: Azure and IIS forward the port. */
+/** Azure and IIS forward a port. */
 const WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
-/** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
   if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw refusals.INVALID_TARGET;
@@ -38,7 +37,7 @@ export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
   return next();
 };
 
-/** Refuses invalid `X-Forwarded-*` headers. Only for services behind a trusted proxy. Others ignore these headers. */
+/** A service without a trusted proxy ignores these headers. */
 export const checkForwarded: Middleware = ({ req }, next) => {
   const { proto, host } = forwarded(req);
   if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
@@ -46,12 +45,12 @@ export const checkForwarded: Middleware = ({ req }, next) => {
   return next();
 };
 
-/** The base of the absolute URLs in the answer to a request, without a trailing slash. */
+/** The base of the absolute URLs in an answer, without a trailing slash. */
 export type BaseUrl = (request: IncomingMessage) => string;
 
 /**
- * The base of the absolute URLs in an answer: `publicUrl` if it is set, otherwise what a trusted proxy forwards,
- * otherwise what the request says. {@link checkForwarded} and {@link checkTarget} have validated the latter two.
+ * Uses `publicUrl`, otherwise the headers of a trusted proxy, otherwise the request. {@link checkForwarded} and
+ * {@link checkTarget} validate the headers.
  */
 export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): BaseUrl {
   if (publicUrl !== undefined) return () => publicUrl;
@@ -62,18 +61,12 @@ export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): Bas
   };
 }
 
-/**
- * The address of the client: what a trusted proxy forwards, if it is an address, otherwise that of the connection.
- * `undefined` when the connection is closed.
- */
+/** The valid address from a trusted proxy, otherwise the peer of the connection. `undefined` on a closed connection. */
 export function clientAddress(request: IncomingMessage, trustProxy: boolean): string | undefined {
   return (trustProxy && forwardedAddress(request)) || request.socket.remoteAddress;
 }
 
-/**
- * The address that the nearest proxy forwards, without its port: empty when the value is no address, `undefined` when
- * there is no value.
- */
+/** The forwarded address without its port. Empty when the value is no address, `undefined` without a value. */
 function forwardedAddress({ headers }: IncomingMessage): string | undefined {
   const value = last(headers['x-forwarded-for']);
   if (value === undefined) return undefined;
@@ -82,7 +75,6 @@ function forwardedAddress({ headers }: IncomingMessage): string | undefined {
   return address.length <= MAX_ADDRESS_LENGTH && isIP(address) !== 0 ? address : '';
 }
 
-/** Reports a trusted proxy that forwards something other than an address of the client. */
 export function reportAddress(log: Pick<RequestLog, 'connectionError'>): Middleware {
   return ({ req }, next) => {
     if (forwardedAddress(req) === '') log.connectionError({ kind: 'no-address-from-proxy' });
@@ -90,12 +82,12 @@ export function reportAddress(log: Pick<RequestLog, 'connectionError'>): Middlew
   };
 }
 
-/** The values of the nearest proxy; an empty one counts as absent. Earlier values in a list may come from the client. */
+/** The values of the nearest proxy. Earlier values may come from the client. */
 function forwarded({ headers }: IncomingMessage) {
   return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
-/** The last value of a list, unless it is empty. Node joins several headers into one list. */
+/** An empty value counts as absent. */
 function last(header: string | string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).split(',').at(-1)!.trim() || undefined;
 }
@@ -109,12 +101,12 @@ function authority({ headers: { host }, socket, url = '' }: IncomingMessage): st
   const absolute = /^https?:\/\/([^/?#]*)/i.exec(url);
   if (absolute !== null) return absolute[1]!;
   if (host !== undefined) return host;
-  // Only for HTTP/1.0 without Host: reading the address of a socket takes longer.
+  // HTTP/1.0 without Host. Comes last, because reading the address of a socket is slow.
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Koa parses the URL when its path is first read. That throws errors of several kinds for targets that Node accepts. */
+/** Koa parses the URL when its path is first read, and may throw. */
 function hasPath(ctx: Context): boolean {
   try {
     return typeof ctx.path === 'string';
@@ -123,9 +115,7 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-/** How often a header occurs. Node silently keeps the first of several, while a proxy may use the last. */
 function count(rawHeaders: readonly string[], name: string): number {
-  // Comparing lengths first avoids most of the lower-casing.
   const isName = (raw: string, index: number) =>
     index % 2 === 0 && raw.length === name.length && raw.toLowerCase() === name;
   return rawHeaders.filter(isName).length;
