@@ -1,9 +1,8 @@
 import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 
-/** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** The value of `Strict-Transport-Security`, in seconds: RFC 6797, section 6.1. Subdomains may be other services. */
+/** In seconds: RFC 6797, section 6.1. Subdomains may be other services, so the value leaves them out. */
 export const A_YEAR = 'max-age=31536000';
 
 /** The headers of every answer, unless its route says otherwise. */

@@ -1,18 +1,16 @@
-/** The deprecation of an operation. */
 export type Deprecation = {
   readonly since: Date;
-  /** The instant from which the operation is gone, the first of a day. */
+  /** The operation is gone from this instant on, the first of a day in UTC. */
   readonly sunset: Date;
-  /** What to use instead: method and path. */
+  /** The method and path to use instead. */
   readonly replacement: string;
 };
 
-/** RFC 9745, in seconds since 1970, and RFC 8594. */
+/** `Deprecation` is in seconds since 1970 (RFC 9745). RFC 8594 defines `Sunset`. */
 export function deprecationHeaders({ since, sunset }: Deprecation) {
   return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
 }
 
-/** The value of `Link`: where the page at `/docs` shows the operation with this name. */
 export function deprecationLink(base: string, name: string): string {
   return `<${base}/docs#${name}>; rel="deprecation"; type="text/html"`;
 }

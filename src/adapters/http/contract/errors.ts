@@ -7,10 +7,7 @@ import type { PetError } from '../../../application/pets/errors.ts';
 import type { Headers } from './answer-headers.ts';
 import * as limits from './limits.ts';
 
-/**
- * The `code` of every error answer, its HTTP status, and its meaning for every operation. Codes are stable; clients fall
- * back on the status.
- */
+/** Codes are stable. */
 export const ERRORS = {
   INVALID_ARGUMENT: [
     400,
@@ -51,15 +48,14 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The HTTP layer refuses a request. Clients see the message. Only `refusals.ts` creates one. */
+/** Clients see the message. Only `refusals.ts` creates refusals. */
 export class RequestRefused extends Error {
   readonly code: ErrorCode;
   readonly status: number;
-  /** Headers that this refusal adds to the answer. */
   readonly headers: Headers;
 
   constructor(code: ErrorCode, message: string, headers: Headers = {}) {
-    // No log shows the stack of a refusal, and collecting it is slow.
+    // No log shows this stack, and collecting a stack is slow.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -72,15 +68,15 @@ export class RequestRefused extends Error {
 
 type ErrorAnswer = Pick<RequestRefused, 'code' | 'message' | 'status' | 'headers'>;
 
-/** How long a client should wait before it retries a 503, in seconds. */
+/** How long a client should wait after a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 
-/** Every known failure of the use cases and ports that a request reaches. Anything else is a bug. */
+/** Every other error is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageSetupError | StorageUnavailable;
 
 export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
-/** The codes of the client's mistakes. Clients see the error's message. A new kind fails to compile until listed. */
+/** Clients see the error's own message. A kind that is not listed does not compile. */
 const CODES = {
   'invalid-pet': 'INVALID_ARGUMENT',
   'invalid-page-size': 'INVALID_ARGUMENT',
@@ -90,7 +86,7 @@ const CODES = {
 
 const DAMAGED = 'a stored record is damaged; it has been logged under this request id';
 
-/** What clients see of every other failure, a 503. Its own message is for operators. A new kind fails here too. */
+/** These failures are a 503. The error's own message is for operators. */
 const MESSAGES = {
   'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
   'damaged-pet': DAMAGED,
@@ -99,7 +95,7 @@ const MESSAGES = {
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
-/** The answer to anything that was thrown. Reveals no details that are for operators only. */
+/** The answer reveals no details that are for operators. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
   if (isOneOf(CODES, error)) return answer(CODES[error.kind], error.message);
@@ -115,7 +111,7 @@ function isOneOf<Table extends object>(table: Table, error: unknown): error is E
   return error instanceof Error && 'kind' in error && Object.hasOwn(table, String(error.kind));
 }
 
-/** The body of an error answer: the Error schema of the specification. */
+/** The Error schema of the specification. */
 export function errorJson({ code, message, status }: ErrorAnswer): string {
   return JSON.stringify({ code, message, status });
 }

@@ -3,11 +3,9 @@ import type { RequestRefused } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
 /**
- * Parses a value from outside.
- *
  * @param whole the name of the value itself, for problems that belong to no field
- * @throws {RequestRefused} INVALID_CURSOR when the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
- * names every problem.
+ * @throws {RequestRefused} INVALID_CURSOR if the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
+ *   names every problem
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
   const { success, output, issues } = v.safeParse(schema, input);
@@ -15,7 +13,6 @@ export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whol
   throw refusedValues(issues, whole);
 }
 
-/** The refusal that {@link parse} throws, for an example. */
 export function refusalOf(schema: v.GenericSchema, input: unknown, whole: string): RequestRefused {
   return refusedValues(v.safeParse(schema, input).issues ?? [], whole);
 }
@@ -23,7 +20,7 @@ export function refusalOf(schema: v.GenericSchema, input: unknown, whole: string
 function refusedValues(issues: readonly v.BaseIssue<unknown>[], whole: string): RequestRefused {
   const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
-  // A strict object reports a parameter that the operation does not have.
+  // `strict_object`: the operation has no such parameter.
   const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
   return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems.join('; '));
 }

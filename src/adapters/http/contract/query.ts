@@ -1,13 +1,9 @@
 import * as v from 'valibot';
 import { parse } from './parse.ts';
 
-/** How many query strings are remembered. A walk through the pages brings a new one with every request. */
 const REMEMBERED_QUERIES = 1_000;
 
-/**
- * A parser of query strings. It throws what {@link parse} throws. Clients repeat a few query strings, so a valid one is
- * parsed once.
- */
+/** Parses each valid query string once: see docs/explanation/a-request.md. Throws what {@link parse} throws. */
 export function queryParser<S extends v.GenericSchema>(schema: S) {
   const parsed = new Map<string, Readonly<v.InferOutput<S>>>();
   return (querystring: string) => {
@@ -21,15 +17,13 @@ export function queryParser<S extends v.GenericSchema>(schema: S) {
   };
 }
 
-/** Stands for the values of a repeated parameter. No schema accepts it. */
+/** No schema accepts this value. */
 const REPEATED = Symbol('repeated');
 
-/** Each parameter with its value. */
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
-  // Without a prototype, so no name is special.
+  // Without a prototype, no name is special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
-  // One step a parameter: `getAll` for each name takes quadratic time for many names.
-  // It drops a question mark at the beginning. Another one is part of a name.
+  // `getAll` for each name would take quadratic time. `URLSearchParams` drops the first `?`.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
@@ -38,10 +32,10 @@ function parameters(querystring: string): Record<string, string | typeof REPEATE
 
 const UNKNOWN = 'is not a parameter of this operation';
 
-/** How many unknown parameters the message names. Naming all could make the answer much longer than the request. */
+/** Naming all could make the answer much longer than the request. */
 const MAX_NAMED = 10;
 
-/** valibot reports only the first unknown key of a strict object, so its message names the others too. */
+/** valibot reports only the first unknown key. Its message therefore names the others. */
 const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
   const further = names.slice(1, MAX_NAMED).map((name) => `${name} ${UNKNOWN}`);
@@ -49,28 +43,24 @@ const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) 
   return [UNKNOWN, ...further].join('; ');
 };
 
-/** A schema for the query parameters of an operation. It refuses any other. */
 export function strictQuery<E extends v.ObjectEntries>(entries: E) {
   return v.strictObject(entries, unknownAmong(entries));
 }
 
-/** An operation without query parameters. */
 export const NoQuery = strictQuery({});
 
 /**
- * The form of a cursor: a version, which leaves room for other forms, and the last id that the client has seen, as an
- * int64 in hex. Every text of this form is a valid cursor. Opaque to clients. Never expires.
+ * A version, and the last id that the client has seen, as an int64 in hex. Every text of this form is a valid cursor. A
+ * cursor never expires.
  */
 export const CURSOR_PATTERN = '^v1\\.[0-9a-f]{16}$';
 
 const FORM = new RegExp(CURSOR_PATTERN);
 
-/** The cursor of the page that begins after this id. */
 export function encodeCursor(after: bigint): string {
   return `v1.${BigInt.asUintN(64, after).toString(16).padStart(16, '0')}`;
 }
 
-/** The id in a cursor, or `undefined` when the form is wrong. */
 export function decodeCursor(cursor: string): bigint | undefined {
   return FORM.test(cursor) ? BigInt.asIntN(64, BigInt(`0x${cursor.slice('v1.'.length)}`)) : undefined;
 }

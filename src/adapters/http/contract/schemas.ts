@@ -18,9 +18,9 @@ import {
 } from '../../../domain/pet.ts';
 import { errorAnswer, ERRORS } from './errors.ts';
 
-// Each message is a phrase that follows the name of the field.
+// Each message follows the name of its field.
 
-/** With what only the OpenAPI document uses: see ../openapi/schemas.ts. */
+/** Only the OpenAPI document uses the metadata. */
 function documented<S extends v.GenericSchema>(schema: S, metadata: Readonly<Record<string, unknown>>) {
   return v.pipe(schema, v.metadata(metadata));
 }
@@ -49,7 +49,7 @@ const PetName = v.pipe(
   }),
 );
 
-/** An int64 as `parseJson` returns it. Any other number is a double. */
+/** `parseJson` returns a bigint for an int64, and a double for any other number. */
 const Int64 = v.bigint(INT64_RULE);
 
 const CategoryId = documented(Int64, {
@@ -92,7 +92,6 @@ export const Pets = documented(v.array(Pet), {
   maxItems: PAGE_SIZE.max,
 });
 
-/** The error of the examples. */
 const NOT_FOUND = errorAnswer(new PetNotFound(42n));
 
 export const ErrorBody = documented(
