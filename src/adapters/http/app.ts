@@ -24,29 +24,27 @@ import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
 import type { RequestLog } from './contract/request-log.ts';
 
-/** What the HTTP API depends on. */
 export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
-  /** Answers `/readyz`. */
   readonly probe: StorageProbe;
-  /** Whether the service is shutting down: `/readyz` then answers 503. */
+  /** `/readyz` answers 503 during a drain. */
   readonly isDraining: () => boolean;
   readonly log: RequestLog;
-  /** The base of absolute URLs, without a trailing slash. `undefined`: taken from the request. */
+  /** Base of absolute URLs, without a trailing slash. `undefined`: the request decides. */
   readonly publicUrl: string | undefined;
-  /** Whether a proxy in front of the service sets `X-Forwarded-Proto`, `-Host` and `-For`. */
+  /** Whether a proxy sets `X-Forwarded-Proto`, `-Host` and `-For`. */
   readonly trustProxy: boolean;
-  /** The origins whose pages may use the API, each exactly as a browser sends it. Empty: CORS is off. */
+  /** Pages of these origins may use the API. Each is written as a browser sends it. Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
 };
 
 /** Paths are case-sensitive and have no trailing slash. */
 const CANONICAL = { strict: true, sensitive: true };
 
-/** The HTTP API. The order of the middleware is the order of the checks. */
+/** The order of the middleware is the order of the checks. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
@@ -69,7 +67,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   app.use(announceDeprecations(OPERATIONS, base)).use(checkLength);
   if (hasCors) app.use(answerPreflight(corsOrigins, methods));
   app.use(authenticated).use(limitRate(limiter, rateLimit, log));
-  // Apart, because a router compares each request with all of its routes.
+  // Two routers: a router compares each request with all of its routes.
   app.use(operations.routes()).use(others.routes());
   const paths = [...OPERATIONS.map(({ route }) => route), ...publicPaths];
   return listenerOf(app.use(answerMethods(paths, methods)));
@@ -80,11 +78,10 @@ function listenerOf(app: Pick<Koa, 'callback'>): RequestListener {
   return (request, response) => void handle(request, response);
 }
 
-/** An application that logs every request, and answers every error as the specification says. */
 function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   const app = new Koa<State>();
   app.on('error', (error: Error, { req, state }: RouterContext<State>) => {
-    // Koa also reports clients that have left.
+    // Koa also reports a client that has left.
     if (!req.socket.destroyed) log.failed(error, state.requestId);
   });
   app.use(logRequest(log, trustProxy));
@@ -92,12 +89,11 @@ function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   return app;
 }
 
-/** The text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+/** https://prometheus.io/docs/instrumenting/exposition_formats/ */
 const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * Answers GET and HEAD of `/metrics`, and anything else as the API does. It has no authentication, so it belongs on a
- * port that only operators can reach.
+ * Serves `/metrics` without authentication: use a port that only operators can reach.
  *
  * @param text called for each scrape
  */

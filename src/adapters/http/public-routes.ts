@@ -18,21 +18,17 @@ type Dependencies = Pick<OperationDependencies, 'baseUrl' | 'basePath'> & {
 const OK = '{"status":"ok"}';
 
 const PAGE_HEADERS = {
-  // The page runs and loads only what this service serves. Swagger UI draws its icons from data URLs.
+  // The page loads only files of this service. Swagger UI draws its icons from data URLs.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
 };
 
-/**
- * Adds the routes that need no API key: the health checks, the description of the API and its page.
- *
- * @returns their paths
- */
+/** @returns the paths of the routes */
 export function addPublicRoutes(router: Router<State>, dependencies: Dependencies): readonly string[] {
   const { probe, isDraining, baseUrl, basePath } = dependencies;
-  /** Begun by the first request, and shared by all. If that fails, the next request tries again. */
+  /** Loaded by the first request. After a failure, the next request tries again. */
   let docs: Promise<DocsPage> | undefined;
   const load = () => {
     docs ??= loadDocsPage();
@@ -41,20 +37,20 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   };
 
   const routes: Record<string, RouterMiddleware<State>> = {
-    /** The process is up. Never touches the storage: restarting the process would not repair it. */
+    /** Never calls the storage: restarting the process would not repair a storage. */
     '/livez': (ctx) => void (ctx.body = OK),
 
     '/readyz': async (ctx) => {
       if (isDraining()) throw SHUTTING_DOWN;
       const { lastId } = await probe.check();
       const warning = petIdsWarning(lastId);
-      // Still ready: reads work, and no other instance has more ids.
+      // Still ready, because reads work and no other instance has more ids.
       ctx.body = warning === undefined ? OK : JSON.stringify({ status: 'ok', warnings: [warning] });
     },
 
     '/openapi.json': (ctx) => void (ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)))),
 
-    /** Tells a program where everything is, and sends a person to the page. */
+    /** Lists addresses for a program, and redirects a browser to the page. */
     '/': (ctx) => {
       const base = baseUrl(ctx.req);
       ctx.vary('Accept');
@@ -81,7 +77,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   return Object.keys(routes);
 }
 
-/** How much of a file is written at a time. A TLS socket keeps the memory that its largest write took until it closes. */
+/** A TLS socket keeps the memory of its largest write until it closes. */
 const PORTION_BYTES = 16 * 1024;
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {
@@ -91,7 +87,7 @@ function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: Pa
   if (isGzipped) ctx.set('Content-Encoding', 'gzip');
   ctx.type = type;
   ctx.length = content.length;
-  // Koa's pipeline adds nine for `close`. Node warns of a leak beyond ten.
+  // Koa's pipeline adds nine listeners of `close`. Node warns of a leak beyond ten listeners.
   ctx.res.setMaxListeners(20);
   ctx.body = Readable.from(portions(content), { objectMode: false });
 }

@@ -5,7 +5,7 @@ import * as refusals from '../contract/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY, shared } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
-/** A response object. Each example has a name; that of an error is its code. */
+/** @param examples by name. The name of an error example is its code */
 export function response(
   description: string,
   schema: JsonObject,
@@ -20,11 +20,7 @@ export function response(
   };
 }
 
-/**
- * The responses to failures that several operations have in common, by the name of their component.
- *
- * @param more headers of an operation, which the component does not have
- */
+/** @param more headers that the shared component does not have */
 export const sharedFailures = (more: ResponseHeaders = {}) => ({
   Unauthorized: failure([refusals.INVALID_KEY], { ...shared('WWW-Authenticate'), ...more }),
   RequestTimeout: failure([refusals.REQUEST_TIMEOUT]),
@@ -37,12 +33,7 @@ export const sharedFailures = (more: ResponseHeaders = {}) => ({
   Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY, ...more }),
 });
 
-/**
- * The response to all failures of one status.
- *
- * @param errors what the service throws
- * @param remarks what this operation adds to the meaning of the codes
- */
+/** @param errors thrown errors that have the same status */
 export function failure(errors: readonly unknown[], headers: ResponseHeaders = {}, ...remarks: string[]) {
   const answers = errors.map(errorAnswer);
   const meanings = answers.map(({ code }) => `\`${code}\`: ${ERRORS[code][1]}`);
@@ -51,7 +42,6 @@ export function failure(errors: readonly unknown[], headers: ResponseHeaders = {
   return response(description, schemaRef('Error'), Object.fromEntries(examples), headers);
 }
 
-/** The animals of the examples, as a client reads them. */
 export const EXAMPLES = {
   rex: { id: 42, name: 'Rex', categoryId: 7, status: 'available' },
   mia: { id: 43, name: 'Mia 🐈', categoryId: 12, status: 'sold' },

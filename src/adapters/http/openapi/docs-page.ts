@@ -5,38 +5,31 @@ import { getAsset, isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-/** A file of the docs page, as it is sent. */
 export type PageFile = {
-  /** The media type. */
   readonly type: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** Names the content. Part of the URL: browsers may keep the file for ever. */
+  /** A hash of the content. Part of the URL, so browsers may keep the file for ever. */
   readonly version: string;
 };
 
-/** What the page loads. */
 export const FILE_NAMES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'docs.css', 'docs.js'] as const;
 
 type FileName = (typeof FILE_NAMES)[number];
 
-/** The page, with the names of these files as `{{name}}`. */
+/** The page. `{{name}}` stands for a file. */
 export const TEMPLATE = 'index.html';
 
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
 
-/**
- * Reads and compresses the interactive page of the API and its files.
- *
- * @throws {Error} when a file cannot be read
- */
+/** @throws {Error} if a file cannot be read */
 export async function loadDocsPage(): Promise<DocsPage> {
   const loaded = FILE_NAMES.map(
     async (name) =>
       [name, await pageFile(name.endsWith('css') ? 'css' : 'javascript', await read(name))] as const,
   );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
-  // Relative: a proxy may serve the page below a path.
+  // Relative, because a proxy may serve the page below a path.
   const html = FILE_NAMES.reduce(
     (text, name) => text.replace(`{{${name}}}`, `docs/${name}?${files[name].version}`),
     String(await read(TEMPLATE)),
@@ -44,7 +37,7 @@ export async function loadDocsPage(): Promise<DocsPage> {
   return { page: await pageFile('html', Buffer.from(html)), files };
 }
 
-/** The package.json says where the files are, in a clone and in the npm package. The single executable contains them. */
+/** `package.json` maps `#page` in a clone and in the npm package. The single executable contains the files. */
 async function read(name: FileName | typeof TEMPLATE): Promise<Buffer> {
   if (isSea()) return Buffer.from(getAsset(name));
   return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));

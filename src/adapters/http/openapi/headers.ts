@@ -4,7 +4,6 @@ import { RETRY_AFTER } from '../contract/errors.ts';
 import { REQUEST_ID_PATTERN } from '../contract/request-id.ts';
 import type { JsonObject } from './schemas.ts';
 
-/** A header that may be absent. */
 export function optional(description: string, rule: JsonObject, example: string): JsonObject {
   return { description, schema: { type: 'string', ...rule }, example };
 }
@@ -17,11 +16,10 @@ export function exactly(description: string, value: string): JsonObject {
   return required(description, { enum: [value] }, value);
 }
 
-/** The rate limit of the examples, used up. */
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** The response headers that several operations have. Those of HTTP servers in general are left out. */
+/** The general headers of HTTP servers are left out. */
 export const HEADERS = {
   'X-Request-Id': required(
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
@@ -57,7 +55,6 @@ export const HEADERS = {
   ),
 };
 
-/** The headers of a response by name: each is a header object or the reference to one. */
 export type ResponseHeaders = Readonly<Record<string, JsonObject>>;
 
 function reference(component: string): JsonObject {
@@ -70,19 +67,18 @@ export function shared(...names: readonly (keyof typeof HEADERS)[]): ResponseHea
 
 export const ALWAYS = shared('X-Request-Id', 'Strict-Transport-Security');
 
-/** Headers of every answer to a request whose API key is known and has a rate limit. */
+/** The headers of an answer to a verified API key with a rate limit. */
 export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 
-/** Headers of every answer after which a client should wait. */
+/** The headers of an answer after which a client should wait. */
 export const RETRY = { ...shared('Retry-After'), ...LIMITED };
 
 type Announced = { readonly name: string; readonly deprecation?: Deprecation };
 
 /**
- * The headers of every answer of a deprecated operation, except when the service could not parse the path. Another
- * operation has none.
+ * Headers of every answer of a deprecated operation, unless the service could not parse the path.
  *
- * @returns the components of the document that they need, and the headers of a response
+ * @returns components of the document, and the headers of a response. Empty without a deprecation
  */
 export function announcement({ name, deprecation }: Announced) {
   if (deprecation === undefined) return { components: {}, headers: {} };

@@ -21,7 +21,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
     'such as the UUID `8e03978e-40d5-43dd-bc93-6894a57f9324`, bare or in double quotes. Double quotes also allow ' +
     'spaces and escaped quotes. Use a new key for each animal.',
   required: false,
-  // No example: a tool that fills it in would send the same key for every animal.
+  // No example: a tool would send this key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
 };
 
@@ -90,7 +90,7 @@ export const createPet: Operation = operation({
     return async (ctx, _query, draft) => {
       const { requestId, idempotencyKey: key, caller } = ctx.state;
       const { pet, replayed } = await useCase.execute(draft, key);
-      // Logged before the answer: the pet exists even if the client never learns of it.
+      // Logged before the answer, because the pet exists even if the answer is lost.
       log.petCreated({ requestId, petId: pet.id, keyId: caller!.id, keyLabel: caller!.label, replayed });
       if (!isSunset(GET_PET_DEPRECATION, now())) ctx.set('Location', `${location}/${pet.id}`);
       if (replayed) ctx.set('Idempotent-Replayed', 'true');

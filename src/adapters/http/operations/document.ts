@@ -35,13 +35,13 @@ const BODY =
   'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
   `charset except utf-8. \`Content-Encoding\` is identity or absent. At most ${MAX_BODY_BYTES} bytes.`;
 
-/** What does not depend on where the service is. Made on first use. */
+/** The part that does not depend on the base URL. */
 let described: JsonObject | undefined;
 
 /**
- * The OpenAPI 3.0.3 document of version 1, generated from the schemas and limits that the service enforces.
+ * OpenAPI 3.0.3, from the schemas and limits that the service enforces.
  *
- * @param base the base of the service's URLs, without a trailing slash, such as `https://petstore.example`
+ * @param base without a trailing slash, such as `https://petstore.example`
  */
 export function openApiDocument(base: string): JsonObject {
   described ??= describeOperations(OPERATIONS.filter(({ version }) => version === V1));
@@ -63,7 +63,7 @@ export function openApiDocument(base: string): JsonObject {
   };
 }
 
-/** What the document says of the operations of one version. */
+/** @param operations all of one version */
 export function describeOperations(operations: readonly Operation[]): JsonObject {
   const announced = operations.map((each) => announcement(each).components);
   return {
@@ -89,16 +89,15 @@ function paths(all: readonly Operation[]): JsonObject {
   );
 }
 
-/** @param allow the `Allow` header of its path */
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
   const { headers: announced } = announcement(operation);
   const headers = { ...LIMITED, ...announced };
   const { parameters = [], requestBody, responses } = documentation(headers);
-  const ofQuery = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
-  const own = sharedFailures(announced);
-  const shared = (key: keyof typeof own) => ({ $ref: `#/components/responses/${key}` });
-  const announcing = (key: keyof typeof own) => (deprecation === undefined ? shared(key) : own[key]);
+  const queryParameters = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
+  const errors = sharedFailures(announced);
+  const shared = (key: keyof typeof errors) => ({ $ref: `#/components/responses/${key}` });
+  const announcing = (key: keyof typeof errors) => (deprecation === undefined ? shared(key) : errors[key]);
   const scopeHeader = exactly('The scope that the API key lacks (RFC 6750).', scopeChallenge(scope));
   const allowed = required('The methods that the path supports.', { pattern: '^[A-Z]+(, [A-Z]+)*$' }, allow);
   return {
@@ -113,7 +112,7 @@ function describe(operation: Operation, allow: string): JsonObject {
         : 'Each parameter may occur once. Any other parameter is refused.',
     ].join('\n\n'),
     ...(deprecation && { deprecated: true, 'x-sunset': sunsetDay(deprecation) }),
-    parameters: [...ofQuery, ...parameters],
+    parameters: [...queryParameters, ...parameters],
     ...(requestBody && {
       requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
     }),
@@ -121,7 +120,7 @@ function describe(operation: Operation, allow: string): JsonObject {
       401: announcing('Unauthorized'),
       403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...headers }),
       405: failure([methodNotAllowed(allow)], { Allow: allowed, ...headers }),
-      // This one, 413, 414 and 431 can occur before the operation is known.
+      // 408, 413, 414 and 431 can occur before the operation is known.
       408: shared('RequestTimeout'),
       413: shared(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),
       414: shared('UriTooLong'),

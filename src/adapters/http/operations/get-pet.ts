@@ -28,7 +28,7 @@ const PetId = v.pipe(
   }),
 );
 
-/** The days are public: `CHANGELOG.md` names them. From the sunset on, no operation has the path of a pet. */
+/** The days are public: see `CHANGELOG.md`. From the sunset on, no operation has the path of a pet. */
 export const GET_PET_DEPRECATION: WhilePetsNeverChange<Deprecation> = {
   since: new Date('2026-11-20'),
   sunset: new Date('2030-12-05'),

@@ -12,7 +12,7 @@ import { PetStatus } from '../contract/schemas.ts';
 import { V1 } from '../contract/versions.ts';
 import { type Operation, operation } from './operation.ts';
 
-// Each message completes a sentence that begins with the name of the parameter.
+// Each message follows the name of its parameter.
 const ONCE = 'must be given only once';
 const LIMIT = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max} in plain decimal digits`;
 const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
@@ -57,7 +57,6 @@ export const PageQuery = strictQuery({
   cursor: v.optional(Cursor),
 });
 
-/** Headers of a page when another one follows. */
 const nextPage = () => ({
   Link: optional(
     'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
@@ -123,7 +122,7 @@ export const listPets: Operation = operation({
         if (next !== undefined) linkNext(next);
         ctx.body = JSON.stringify(pets.map(petJson));
       } catch (error) {
-        // The link must point forwards. Otherwise a client that follows it would loop for ever.
+        // The link must point forwards, or a client could follow it for ever.
         if (error instanceof DamagedPet && (after === undefined || error.id > after)) linkNext(error.id);
         throw error;
       }

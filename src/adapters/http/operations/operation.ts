@@ -23,9 +23,9 @@ export type OperationDependencies = {
   readonly getPet: Pick<GetPet, 'execute'>;
   readonly authenticate: Middleware<State>;
   readonly baseUrl: BaseUrl;
-  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
+  /** The path of `PUBLIC_URL`, without a trailing slash, or empty. */
   readonly basePath: string;
-  /** The clock that decides whether an operation has reached its sunset. */
+  /** The clock for the sunset of an operation. */
   readonly now: () => Date;
   readonly log: Pick<RequestLog, 'petCreated'>;
 };
@@ -34,38 +34,32 @@ type Context = RouterContext<State>;
 type QuerySchema = GenericSchema & { readonly entries: ObjectEntries };
 type BodySchema = GenericSchema | undefined;
 
-/** What is particular to an operation. */
 type Definition<Query extends QuerySchema, Body extends BodySchema> = {
-  /** `operationId` in the OpenAPI document. */
+  /** `operationId` of OpenAPI. */
   readonly name: string;
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   readonly version: ApiVersion;
-  /** Below the version, as in the OpenAPI document: `/pets/{petId}`. */
+  /** Below the version, such as `/pets/{petId}`. */
   readonly path: string;
   readonly scope: Scope;
   readonly deprecation?: Deprecation;
-  /** Absent from an operation without query parameters, which refuses any. */
+  /** Absent: the operation refuses every query parameter. */
   readonly query?: Query;
-  /** Absent from an operation that ignores a body. */
+  /** Absent: the operation ignores a body. */
   readonly body?: Body;
-  /** Parses headers into the state, before the body is read. Throws what they alone decide. */
+  /** Parses headers into the state before the body is read, and throws their refusals. */
   readonly readHeaders?: (ctx: Context) => void;
   readonly summary: string;
   readonly description: string;
-  /**
-   * What the OpenAPI document says besides, made on first use.
-   *
-   * @param headers those of every answer after the checks: the rate limit, and what announces the deprecation
-   */
+  /** @param headers the headers of every answer after the checks: rate limit and deprecation */
   readonly documentation: (headers: ResponseHeaders) => {
-    /** Parameters outside of the query. */
+    /** Path and header parameters. */
     readonly parameters?: readonly JsonObject[];
-    /** The content of the body: its schema and examples. */
     readonly requestBody?: JsonObject;
-    /** Responses that only this operation gives, by status. */
+    /** The operation's own responses, by status. */
     readonly responses: JsonObject;
   };
-  /** Gives the answer to a request that was allowed and whose query and body are valid. */
+  /** Answers an allowed request with a valid query and body. */
   readonly handler: (
     dependencies: OperationDependencies,
   ) => (
@@ -75,17 +69,12 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   ) => Promise<void>;
 };
 
-/** An operation, as seen by what is made from the list of all operations. */
 export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
-  /** The methods of HTTP that it answers. */
   readonly methods: readonly string[];
-  /** The pattern of the router. */
   readonly route: string;
-  /** @returns the middleware that answers requests of its method and path */
   readonly answer: (dependencies: OperationDependencies) => readonly RouterMiddleware<State>[];
 };
 
-/** The order of the checks is the same for every operation. */
 export function operation<Query extends QuerySchema = typeof NoQuery, Body extends BodySchema = undefined>(
   definition: Definition<Query, Body>,
 ): Operation {
