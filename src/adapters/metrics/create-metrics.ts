@@ -6,15 +6,9 @@ import { type MeasuredApi, requestMetrics } from './request-metrics.ts';
 import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
 import { storageMetrics } from './storage-metrics.ts';
 
-/** The metrics of a process. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/**
- * Also measures the process from now on: its event loop, its memory and its garbage collection. Each function of the
- * result that takes a port returns one that measures its calls, and settles as it does.
- *
- * @param build the version and the commit of the program
- */
+/** Also measures the event loop, the memory and the garbage collection of the process. */
 export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version' | 'commit', string>>) {
   const registry = new Registry();
   new Gauge({
@@ -28,7 +22,6 @@ export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version'
   return {
     ...countVerifications(registry),
     requests: requestMetrics(registry, api),
-    /** For the storage, when it is opened. */
     meter,
     storage: (storage: Required<ServicePorts>): Required<ServicePorts> => ({
       pets: around(storage.pets, STORAGE_OPERATIONS.pets, measure),
@@ -36,7 +29,7 @@ export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version'
       limiter: countDecisions(around(storage.limiter, STORAGE_OPERATIONS.limiter, measure), registry),
       probe: exposeState(around(storage.probe, STORAGE_OPERATIONS.probe, measure), registry),
     }),
-    /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
+    /** Text format 0.0.4 of Prometheus. */
     text: () => registry.metrics(),
   };
 }

@@ -3,12 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 type Description = { readonly name: string; readonly help: string };
 type Counted<Value> = Description & { readonly label: string; readonly values: readonly Value[] };
 
-/**
- * Exposes a counter with one label.
- *
- * @param values the values of the label that begin at 0: a counter that begins at 1 has no increase
- * @returns adds one to the counter of a value
- */
+/** @param values begin at 0, because a counter that begins at 1 has no increase */
 export function exposeCounter<Value extends string | number>(
   registry: Registry,
   { label, values, ...description }: Counted<Value>,
@@ -18,7 +13,7 @@ export function exposeCounter<Value extends string | number>(
   return (value) => counter.inc({ [label]: value });
 }
 
-/** Exposes a figure that can fall, read at each scrape. */
+/** Calls `read` at each scrape. */
 export function exposeFigure(
   registry: Registry,
   { read, ...description }: Description & { readonly read: () => number | Promise<number> },

@@ -10,7 +10,6 @@ import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.t
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounter, exposeFigure } from './expose.ts';
 
-/** Reports how the calls of a method end. */
 function reporting<Result>(succeeded: (result: Result) => void, failed: () => void) {
   return <R extends Result>(call: () => Promise<R>): Promise<R> => {
     const promise = call();
@@ -19,7 +18,6 @@ function reporting<Result>(succeeded: (result: Result) => void, failed: () => vo
   };
 }
 
-/** Counts the decisions of the limiter. */
 export function countDecisions(limiter: RateLimiter, registry: Registry): RateLimiter {
   const count = exposeCounter(registry, {
     name: 'petstore_rate_limit_decisions_total',
@@ -34,10 +32,7 @@ export function countDecisions(limiter: RateLimiter, registry: Registry): RateLi
   return around(limiter, STORAGE_OPERATIONS.limiter, () => report);
 }
 
-/**
- * Counts verifications of API keys by their outcome. Only the verifier of the stored keys knows why it refuses a token,
- * so it reports refusals itself.
- */
+/** The verifier of stored keys reports refusals itself, because only it knows their reasons. */
 export function countVerifications(registry: Registry) {
   const count = exposeCounter(registry, {
     name: 'petstore_key_verifications_total',
@@ -56,10 +51,8 @@ export function countVerifications(registry: Registry) {
   };
 }
 
-/** How long a scrape waits for the storage. */
 const SCRAPE_MS = 500;
 
-/** Asks the probe at each scrape, and remembers what it said last. */
 export function exposeState(probe: StorageProbe, registry: Registry): StorageProbe {
   let lastId = 0n;
   const check = async () => {

@@ -1,29 +1,23 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { exposeCounter } from './expose.ts';
 
-/** The part of a request's record that is measured. */
+/** `RequestRecord` of src/adapters/http says when a field is `undefined`. */
 export type AnsweredRequest = {
-  /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
-  /** A pattern out of a fixed set, never a path. `undefined` when no route matched. */
+  /** A pattern out of a fixed set, never a path. */
   readonly route?: string | undefined;
-  /** `undefined` when there was no answer. */
   readonly status: number | undefined;
-  /** `undefined` when the application did not see the request. */
   readonly durationMs?: number | undefined;
-  /** The public id of a verified API key. */
   readonly keyId?: string | undefined;
 };
 
-/** What the labels of requests are made of. */
 export type MeasuredApi = {
-  /** Whether the calls of an operation are counted by key. */
+  /** Calls of a deprecated operation are counted by key. */
   readonly isDeprecated: (method: string | undefined, route: string) => boolean;
-  /** Every status that the server can send. */
   readonly statuses: readonly number[];
 };
 
-/** In seconds: from a list in memory to the longest that a storage may take. */
+/** In seconds: from a list in memory to the limit of a storage. */
 export const DURATION_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -32,7 +26,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 const NONE = 'none';
 
-/** Counts requests and takes their time. What clients send never becomes a label. */
+/** No text of a client becomes a label. */
 export function requestMetrics(registry: Registry, { isDeprecated, statuses }: MeasuredApi) {
   const registers = [registry];
   const durations = new Histogram({
@@ -65,9 +59,9 @@ export function requestMetrics(registry: Registry, { isDeprecated, statuses }: M
     values: statuses,
   });
   return {
-    /** Call it when the application gets a request. */
+    /** Call `began` when the application receives a request. */
     began: () => inFlight.inc(),
-    /** Call it once for each request: after `began`, or with a request that the application did not see. */
+    /** Call `answered` once per request, with or without `began` before. */
     answered({ method, route = NONE, status, durationMs, keyId }: AnsweredRequest): void {
       if (status !== undefined) countResponse(status);
       if (durationMs === undefined) return unparsed.inc();

@@ -9,7 +9,6 @@ import { DURATION_BUCKETS } from './request-metrics.ts';
 
 type OperatorError = Extract<PetError | ApiKeyError | StorageSetupError, { readonly fault: 'operator' }>;
 
-/** The failures that only an operator can help with. */
 const OPERATOR_FAILURES: Readonly<Record<OperatorError['kind'], string>> = {
   'damaged-pet': 'damaged',
   'damaged-api-key': 'damaged',
@@ -27,7 +26,7 @@ const CONNECTION_FIGURES = [
 const LOG_HELP = 'The size of the write-ahead log of SQLite.';
 const CHECKPOINT_HELP = 'When everything in the write-ahead log of SQLite was last moved into the database.';
 
-/** What an event adds to each of these figures. */
+/** An event adds these numbers to `CONNECTION_FIGURES`. */
 const CHANGES = {
   opened: [1, 0, 0],
   closed: [-1, 0, 0],
@@ -37,16 +36,12 @@ const CHANGES = {
   returned: [0, -1, 0],
 } as const satisfies Record<ConnectionEvent, readonly [number, number, number]>;
 
-/** Inserts that share a commit: powers of two up to the largest batch. */
+/** Inserts per commit: powers of two up to the largest batch. */
 const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /**
- * Measures what a storage does: its operations from outside, and what it reports about itself.
- *
- * @returns `meter`, which takes the reports of the storage, and `measure`. That makes a function that runs an operation
- *   and takes its time. It settles as the operation does. It is not async: that would cost one more promise. Call
- *   `measure` once for each operation: it adds the series of the operation, with failures at 0, because a counter that
- *   begins at 1 has no increase
+ * @returns `meter` receives the reports of the storage. Call `measure` once per operation: it begins the series of the
+ *   operation at 0. The function that it returns is not async, which saves a promise
  */
 export function storageMetrics(registry: Registry) {
   const registers = [registry];
@@ -107,7 +102,7 @@ export function storageMetrics(registry: Registry) {
   return { meter, measure };
 }
 
-/** `undefined`: the storage has done its part, and its answer is no. */
+/** `undefined`: the storage works, and refuses the request of a client. */
 function failureKind(error: unknown): string | undefined {
   const fault = faultOf(error);
   if (fault === 'client') return undefined;

@@ -1,37 +1,36 @@
 import { write, writeSync } from 'node:fs';
 
-/** Lines are written in batches: when they are this many bytes together, or after this time. */
+/** A batch is written when it has this many bytes, or after this time. */
 const BATCH_BYTES = 64 * 1024;
 const BATCH_MS = 100;
 
-/** How many bytes of lines may wait. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** The pause after a failed write. It doubles with each failure in a row. */
+/** The pause after a failed write doubles with each failure in a row. */
 const FIRST_RETRY_MS = 5;
 const LONGEST_RETRY_MS = 100;
 
-/** How long the exit of the process may be held up. */
+/** How long `end` may block. */
 const EXIT_MS = 500;
 
 export type BoundedOutputOptions = {
-  /** Turns a line into the text to write. Default: the line itself. */
+  /** Default: the line itself. */
   readonly format?: (line: string) => string;
-  /** Called when there is room again after lines were dropped, with their number. */
+  /** Called with the number of dropped lines when there is room again. */
   readonly onRoom?: (lines: number) => void;
 };
 
 /**
- * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks and never
- * throws: lines wait in memory up to a limit, and beyond it they are dropped and counted. A failed write is retried
- * until the process exits. If a line was written in part, the rest of it comes before the next line.
+ * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks or throws. Lines
+ * wait up to `MAX_WAITING_BYTES`. Further lines are dropped and counted. A failed write is retried until the process
+ * exits. A line that was written in part is continued.
  */
 export class BoundedOutput {
   readonly #fd: number;
   readonly #options: BoundedOutputOptions;
   #waiting = '';
   #waitingBytes = 0;
-  /** The current batch: taken from `#waiting`, not written yet. */
+  /** Taken from `#waiting`, not written yet. */
   #batch: Buffer = Buffer.alloc(0);
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;
@@ -58,22 +57,19 @@ export class BoundedOutput {
     else this.#timer ??= setTimeout(() => this.#write(), BATCH_MS).unref();
   }
 
-  /** Writes at once instead of in a batch. Calls back when everything is written, or when a write has failed. */
+  /** Writes immediately. Calls back when everything is written, or when a write has failed. */
   flush(callback: () => void = () => {}): void {
     if (this.#state === 'pausing') return callback();
     this.#callbacks.push(callback);
     this.#write();
   }
 
-  /**
-   * Writes what is left when the process exits. Blocks for at most half a second. A batch that another thread is
-   * writing at that moment counts as written.
-   */
+  /** Call it when the process exits. Writes the remaining lines, and blocks for at most `EXIT_MS`. */
   end(): void {
-    // Node waits for the other thread before the process exits.
+    // A batch that another thread writes is complete: Node waits for that thread.
     const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
     this.#batch = Buffer.alloc(0);
-    // The second batch has what is reported with the first one.
+    // The second batch has the report of dropped lines.
     const left = Buffer.concat([rest, this.#takeBatch(), this.#takeBatch()]);
     writeNow(this.#fd, left, performance.now() + EXIT_MS);
   }
@@ -93,7 +89,7 @@ export class BoundedOutput {
     this.#state = 'idle';
     this.#retryMs = FIRST_RETRY_MS;
     this.#batch = this.#batch.subarray(bytes);
-    // If there is no timer, it fired during this write.
+    // Without a timer: the timer fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
   };
@@ -114,7 +110,7 @@ export class BoundedOutput {
     this.#waitingBytes = 0;
     const lines = this.#dropped;
     this.#dropped = 0;
-    // The report waits behind the lines before the gap. The next one is a batch later.
+    // The report follows the lines before the gap, in the next batch.
     if (lines > 0) this.#options.onRoom?.(lines);
     return taken;
   }
@@ -124,7 +120,7 @@ export class BoundedOutput {
   }
 }
 
-/** @param untilMs a time of `performance.now()`, after which the rest is lost */
+/** @param untilMs a time of `performance.now()`. Later bytes are lost */
 function writeNow(fd: number, bytes: Buffer, untilMs: number): void {
   let left = bytes;
   while (left.length > 0 && performance.now() < untilMs) {

@@ -11,18 +11,14 @@ export type KnownKey = {
 
 type Labelled = { readonly token: string; readonly label: string };
 
-/** By default, a key has its label as its id, and every scope. */
 export function knownKey({ token, ...caller }: Partial<Caller> & Labelled): KnownKey {
   return { caller: { id: caller.label, scopes: SCOPES, ...caller }, digest: hash('sha256', token, 'buffer') };
 }
 
-/** Verifies a fixed set of keys. Compares a token with all of them, so the time reveals nothing about any of them. */
+/** Compares a token with every key, so the time reveals nothing about a key. */
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
-  /**
-   * Callers by token, of the tokens that were accepted: hashing a token is slow. A lookup compares a token with a
-   * stored one only if their seeded hashes are equal, so its time reveals nothing.
-   */
+  /** Saves hashing. The time of a lookup reveals no token: see docs/explanation/keys-and-their-cache.md. */
   readonly #accepted = new Map<string, Caller>();
 
   constructor(keys: readonly KnownKey[]) {

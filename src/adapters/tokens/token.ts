@@ -6,19 +6,15 @@ import type { TokenForm } from '../../application/ports/token-verifier.ts';
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 const SECRET_BYTES = 32;
-/** In base 62: 62^43 is just above 2^256. */
+/** Base 62: 62^43 is above 2^256. */
 const SECRET_DIGITS = 43;
-/** In base 62: 62^6 is above 2^32. */
+/** Base 62: 62^6 is above 2^32. */
 const CHECKSUM_DIGITS = 6;
 const ID_BYTES = 8;
 
-/**
- * The form of a token: `pets_<id>_<secret><checksum>`. Its letters, digits and underscores are legal in a b64token
- * (RFC 6750, section 2.1). A secret scanner recognises a leaked token by its prefix, length and checksum.
- */
+/** `pets_<id>_<secret><checksum>`, a b64token (RFC 6750, section 2.1): see docs/explanation/keys-and-their-cache.md. */
 const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
 
-/** A new token with 256 random bits, and an id with 64. */
 export function mintKey(): MintedKey {
   const id = randomBytes(ID_BYTES).toString('hex');
   const secret = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_DIGITS);
@@ -27,18 +23,18 @@ export function mintKey(): MintedKey {
   return { id, digest: digestOf(token), token };
 }
 
-/** The id in a token. `undefined` when the text does not have the form of a token or its checksum is wrong. */
+/** `undefined`: wrong form or checksum. */
 export function idOf(token: string): string | undefined {
   const id = FORM.exec(token)?.[1];
   return checksum(token.slice(0, -CHECKSUM_DIGITS)) === token.slice(-CHECKSUM_DIGITS) ? id : undefined;
 }
 
-/** SHA-256 as 64 lower-case hex digits. A random token of 256 bits needs no salt and no slow hash. */
+/** SHA-256 as 64 lower-case hex digits. 256 random bits need no salt and no slow hash. */
 export function digestOf(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
-/** Stands in for the digest of an unknown key, to make the check take the same time. SHA-256 of no known text. */
+/** For an unknown key, so that its check takes the same time. No known text has this SHA-256. */
 const NO_DIGEST = '0'.repeat(64);
 
 export const tokenForm: TokenForm = {
@@ -47,7 +43,7 @@ export const tokenForm: TokenForm = {
     timingSafeEqual(Buffer.from(digest), Buffer.from(digestOf(token))),
 };
 
-/** CRC-32 of everything before it. Detects typing errors and false alarms of scanners, not attacks. */
+/** CRC-32 against typing errors and false alarms of scanners, not against attacks. */
 function checksum(body: string): string {
   return base62(BigInt(crc32(body)), CHECKSUM_DIGITS);
 }

@@ -2,53 +2,40 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import * as api from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 
-/** What is known about a request when it has been answered. */
+/** `RequestRecord` of src/adapters/http says when a field is `undefined`. */
 export type RequestOutcome = {
   readonly requestId: string;
-  /** The pattern of the route. `undefined` when no route matched. */
   readonly route?: string | undefined;
-  /** `undefined` when there was no answer. */
   readonly status: number | undefined;
-  /** The public id of the API key. `undefined` when no key was verified. */
   readonly keyId?: string | undefined;
 };
 
-/** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */
+/** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call any other method `_OTHER`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'];
 
-/** Begins and ends the spans of requests. */
 export type RequestSpans = ReturnType<typeof requestSpans>;
 
 /**
- * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
- *
- * They contain no query, no header of the client, and no address of a client. A request continues the trace that its
- * `traceparent` names.
+ * Follows https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span. A span has no query, and no
+ * header or address of the client. A request continues the trace of its `traceparent`.
  */
 export function requestSpans(tracer: api.Tracer) {
   const propagator = new W3CTraceContextPropagator();
   const contexts = new WeakMap<object, api.Context>();
-  /** The context of a request, or the root if the request has none. */
   const contextOf = (request: object | undefined) => (request && contexts.get(request)) ?? api.ROOT_CONTEXT;
   return {
-    /**
-     * Begins a span for each request, and handles the request in it.
-     *
-     * @param baseUrl the base of the absolute URLs in an answer
-     */
     trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
       return (request, response) => {
-        // Not the active context: on a connection that pipelines, it is that of the request before.
+        // Not the active context, which belongs to the request before on the same connection.
         const parent = propagator.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
         const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
         const span = tracer.startSpan(nameOf(request), { kind: api.SpanKind.SERVER, attributes }, parent);
-        const own = api.trace.setSpan(parent, span);
-        contexts.set(request, own);
-        api.context.with(own, () => handle(request, response));
+        const context = api.trace.setSpan(parent, span);
+        contexts.set(request, context);
+        api.context.with(context, () => handle(request, response));
       };
     },
     contextOf,
-    /** Ends the span of a request, if it has one. */
     end(request: IncomingMessage | undefined, { requestId, route, status, keyId }: RequestOutcome): void {
       const span = api.trace.getSpan(contextOf(request));
       if (request === undefined || span === undefined) return;
@@ -57,7 +44,7 @@ export function requestSpans(tracer: api.Tracer) {
       if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR });
       span.setAttributes({
         'http.route': route,
-        // Every answer has this header. It leads to the log lines of the request.
+        // Leads to the log lines of the request.
         'http.response.header.x-request-id': [requestId],
         'petstore.key.id': keyId,
         'http.response.status_code': status,
@@ -78,13 +65,13 @@ function requestAttributes(request: IncomingMessage): api.Attributes {
   return {
     'http.request.method': isKnown ? method : '_OTHER',
     ...(!isKnown && { 'http.request.method_original': method }),
-    // Without the query. The absolute form of a target has a host: RFC 9112, section 3.2.2.
+    // The absolute form of a target has a host: RFC 9112, section 3.2.2.
     'url.path': url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, ''),
     'network.protocol.version': httpVersion,
   };
 }
 
-/** The base may come from a request that has not been checked. */
+/** The URL may come from an unchecked request. */
 function baseAttributes(url: string): api.Attributes {
   const base = URL.parse(url);
   if (base === null) return {};

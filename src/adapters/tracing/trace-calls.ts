@@ -7,10 +7,10 @@ import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
 /**
- * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage
- * answers several calls with one operation. Every method rejects as that of the storage.
+ * Makes a span per call, even if the storage answers several calls with one operation. A method rejects with the error
+ * of the storage.
  *
- * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
+ * @param system `db.system.name`: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */
 export function traceStorage(storage: ServicePorts, tracer: api.Tracer, system: string): ServicePorts {
   const callsOn = (collection?: string) => (_: unknown, operation: string) => {
@@ -33,7 +33,6 @@ export function traceStorage(storage: ServicePorts, tracer: api.Tracer, system: 
   };
 }
 
-/** The use case with a span for each call in a sampled request. Rejects as the use case does. */
 export type TraceUseCase = <Input extends readonly unknown[], Output>(
   name: string,
   useCase: UseCase<Input, Output>,
@@ -43,11 +42,7 @@ export function useCaseTracer(tracer: api.Tracer): TraceUseCase {
   return (name, useCase) => around(useCase, { execute: name }, () => inSpan(tracer, name, {}));
 }
 
-/**
- * Makes a function that does work in a span, which is the parent of every span in it. It rejects with the error of the
- * work. Outside of a request, and in a request that is not sampled, there is no span: it would cost CPU time and not be
- * sent.
- */
+/** Makes no span outside a sampled request, because such a span would cost CPU time and never be sent. */
 function inSpan(tracer: api.Tracer, name: string, options: api.SpanOptions) {
   return <T>(work: () => Promise<T>): Promise<T> => {
     if (api.trace.getActiveSpan()?.isRecording() !== true) return work();
@@ -64,7 +59,7 @@ function inSpan(tracer: api.Tracer, name: string, options: api.SpanOptions) {
   };
 }
 
-/** The log has the stack, under the trace id. */
+/** Without the stack, which the log has under the trace id. */
 function recordFailure(span: api.Span, error: unknown): void {
   if (faultOf(error) === 'client') return;
   const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: String(error) };
