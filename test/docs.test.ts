@@ -18,7 +18,7 @@ const EXECUTED = new Map([
   ['README.md', 'Run it, A tour'],
   // npm run test:clients
   [
-    'docs/how-to/write-a-client.md',
+    'examples/clients/README.md',
     'Run one, curl, TypeScript, Python, Go, Java, A feed of new animals, Other generators',
   ],
   // test/operations
@@ -54,7 +54,7 @@ const EXECUTED = new Map([
   ],
 ]);
 
-const besideFiles = '{deploy,bench,proof,examples/changes}/*.md';
+const besideFiles = '{deploy,bench,proof,examples/{changes,clients}}/*.md';
 const patterns = ['*.md', 'docs/**/*.md', besideFiles, 'proof/*/results.md', '.github/*.md'];
 const documents = await readDocuments(patterns);
 
@@ -118,7 +118,8 @@ describe.each([...documents])('%s', (path, text) => {
 
 it('docs/README.md lists every document of docs', () => {
   const list = documents.get('docs/README.md') ?? '';
-  const listed = Array.from(list.matchAll(/^- \[.*?\]\((.*?)\)/gm), ([, file = '']) => join('docs', file));
+  const links = Array.from(list.matchAll(/^- \[.*?\]\((.*?)\)/gm), ([, file = '']) => join('docs', file));
+  const listed = links.filter((path) => path.startsWith('docs/'));
   const pages = [...documents.keys()].filter((path) => /^docs\/(?!README)/.test(path));
   expect(listed.toSorted()).toStrictEqual(pages);
 });

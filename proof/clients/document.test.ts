@@ -8,7 +8,7 @@ import { blocksOf, readDocument } from '../../test/support/document.ts';
 import { startService } from '../../test/support/service.ts';
 import { GENERATORS } from './generators.ts';
 
-const document = await readDocument('docs/how-to/write-a-client.md');
+const document = await readDocument('examples/clients/README.md');
 
 it('the page about clients has a block for each language, which npm run test:clients runs', () => {
   const commands = blocksOf(document).filter(({ language }) => language === 'sh');

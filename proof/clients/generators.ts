@@ -7,7 +7,7 @@ export type Generator = {
   readonly output?: string;
 } & (
   | Called
-  | { /** The block below it in `docs/how-to/write-a-client.md` does everything. */ readonly heading: string }
+  | { /** The block below it in `examples/clients/README.md` does everything. */ readonly heading: string }
 );
 
 export type Called = {

@@ -51,7 +51,7 @@ async function paste(name: string, heading: string, api: Api): Promise<string> {
   for (const path of ['openapi.json', `examples/clients/${name}`]) {
     await cp(join(ROOT, path), join(cwd, path), { recursive: true });
   }
-  const page = blocksOf(await readDocument('docs/how-to/write-a-client.md'));
+  const page = blocksOf(await readDocument('examples/clients/README.md'));
   const block = page.find(({ section }) => section === heading)?.text ?? '';
   return shell(block, { cwd, env: { ...READER_ENV, ...api }, timeoutMs: BUILD_TIMEOUT_MS });
 }

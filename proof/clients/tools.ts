@@ -13,10 +13,10 @@ const INSTALL_TIMEOUT_MS = 600_000;
 /** Where clients are generated and compiled. Below the packages, where Node finds them. */
 export const WORK = join(CACHE, 'work');
 
-/** Where the blocks of `docs/how-to/write-a-client.md` run. Node finds no packages above it. */
+/** Where the blocks of `examples/clients/README.md` run. Node finds no packages above it. */
 export const CLONES = `${CACHE}-clones`;
 
-/** What a reader of `docs/how-to/write-a-client.md` has: Node, but no package of this project. npm has added their folders. */
+/** What a reader of `examples/clients/README.md` has: Node, but no package of this project. npm has added their folders. */
 const PATH = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules'));
