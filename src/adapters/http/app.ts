@@ -54,8 +54,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   for (const { method, route, answer } of OPERATIONS) {
     operations[method](route, ...answer({ ...dependencies, ...urls, authenticate: authenticated }));
   }
-  const others = new Router<State>(CANONICAL);
-  const publicPaths = addPublicRoutes(others, { ...dependencies, ...urls });
+  const publicRouter = new Router<State>(CANONICAL);
+  const publicPaths = addPublicRoutes(publicRouter, { ...dependencies, ...urls });
 
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
@@ -68,7 +68,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (hasCors) app.use(answerPreflight(corsOrigins, methods));
   app.use(authenticated).use(limitRate(limiter, rateLimit, log));
   // Two routers: a router compares each request with all of its routes.
-  app.use(operations.routes()).use(others.routes());
+  app.use(operations.routes()).use(publicRouter.routes());
   const paths = [...OPERATIONS.map(({ route }) => route), ...publicPaths];
   return listenerOf(app.use(answerMethods(paths, methods)));
 }

@@ -25,7 +25,6 @@ const PAGE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** @returns the paths of the routes */
 export function addPublicRoutes(router: Router<State>, dependencies: Dependencies): readonly string[] {
   const { probe, isDraining, baseUrl, basePath } = dependencies;
   /** Loaded by the first request. After a failure, the next request tries again. */

@@ -8,7 +8,10 @@ import { storageMetrics } from './storage-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Also measures the event loop, the memory and the garbage collection of the process. */
+/**
+ * Also measures the event loop, the memory and the garbage collection of the process. A wrapped port settles as the
+ * port does.
+ */
 export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version' | 'commit', string>>) {
   const registry = new Registry();
   new Gauge({

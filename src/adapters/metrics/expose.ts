@@ -14,7 +14,7 @@ export function exposeCounter<Value extends string | number>(
 }
 
 /** Calls `read` at each scrape. */
-export function exposeFigure(
+export function exposeGauge(
   registry: Registry,
   { read, ...description }: Description & { readonly read: () => number | Promise<number> },
 ): void {

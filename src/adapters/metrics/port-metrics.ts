@@ -8,7 +8,7 @@ import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
-import { exposeCounter, exposeFigure } from './expose.ts';
+import { exposeCounter, exposeGauge } from './expose.ts';
 
 function reporting<Result>(succeeded: (result: Result) => void, failed: () => void) {
   return <R extends Result>(call: () => Promise<R>): Promise<R> => {
@@ -60,12 +60,12 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
     lastId = state.lastId;
     return state;
   };
-  exposeFigure(registry, {
+  exposeGauge(registry, {
     name: 'petstore_storage_ready',
     help: '1 if the storage answers within 0.5 s at the time of the scrape and can serve requests, otherwise 0.',
     read: () => Promise.race([check().then(() => 1, notReady), sleep(SCRAPE_MS, 0, { ref: false })]),
   });
-  exposeFigure(registry, {
+  exposeGauge(registry, {
     name: 'petstore_pet_ids_left',
     help: 'How many ids were left for new pets at the latest check.',
     read: () => Number(petIdsLeft(lastId)),

@@ -4,7 +4,7 @@ import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
-import { exposeFigure } from './expose.ts';
+import { exposeGauge } from './expose.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
 type OperatorError = Extract<PetError | ApiKeyError | StorageSetupError, { readonly fault: 'operator' }>;
@@ -17,7 +17,7 @@ const OPERATOR_FAILURES: Readonly<Record<OperatorError['kind'], string>> = {
 };
 const FAILURES = new Set(['unavailable', ...Object.values(OPERATOR_FAILURES), 'bug']);
 
-const CONNECTION_FIGURES = [
+const CONNECTION_GAUGES = [
   ['petstore_storage_connections', 'Open connections to the storage. 0 if it has no pool.'],
   ['petstore_storage_connections_in_use', 'Connections to the storage that a call uses.'],
   ['petstore_storage_connection_waiters', 'Calls that wait for a connection to the storage.'],
@@ -26,7 +26,7 @@ const CONNECTION_FIGURES = [
 const LOG_HELP = 'The size of the write-ahead log of SQLite.';
 const CHECKPOINT_HELP = 'When everything in the write-ahead log of SQLite was last moved into the database.';
 
-/** An event adds these numbers to `CONNECTION_FIGURES`. */
+/** An event adds these numbers to `CONNECTION_GAUGES`. */
 const CHANGES = {
   opened: [1, 0, 0],
   closed: [-1, 0, 0],
@@ -64,7 +64,7 @@ export function storageMetrics(registry: Registry) {
     buckets: COMMIT_BUCKETS,
     registers,
   });
-  const connections = CONNECTION_FIGURES.map(([name, help]) => new Gauge({ name, help, registers }));
+  const connections = CONNECTION_GAUGES.map(([name, help]) => new Gauge({ name, help, registers }));
   const refusals = new Counter({
     name: 'petstore_storage_connection_refusals_total',
     help: 'Calls that got no connection to the storage.',
@@ -77,10 +77,10 @@ export function storageMetrics(registry: Registry) {
       if (event === 'refused') refusals.inc();
     },
     log(bytes, checkpointedAt) {
-      exposeFigure(registry, { name: 'petstore_storage_log_bytes', help: LOG_HELP, read: bytes });
+      exposeGauge(registry, { name: 'petstore_storage_log_bytes', help: LOG_HELP, read: bytes });
       const name = 'petstore_storage_last_checkpoint_timestamp_seconds';
       const read = () => checkpointedAt().getTime() / 1_000;
-      exposeFigure(registry, { name, help: CHECKPOINT_HELP, read });
+      exposeGauge(registry, { name, help: CHECKPOINT_HELP, read });
     },
   };
   const measure = (operation: string) => {

@@ -42,7 +42,10 @@ export function useCaseTracer(tracer: api.Tracer): TraceUseCase {
   return (name, useCase) => around(useCase, { execute: name }, () => inSpan(tracer, name, {}));
 }
 
-/** Makes no span outside a sampled request, because such a span would cost CPU time and never be sent. */
+/**
+ * Rejects with the error of `work`. Makes no span outside a sampled request, because such a span would cost CPU time
+ * and never be sent.
+ */
 function inSpan(tracer: api.Tracer, name: string, options: api.SpanOptions) {
   return <T>(work: () => Promise<T>): Promise<T> => {
     if (api.trace.getActiveSpan()?.isRecording() !== true) return work();

@@ -2,7 +2,7 @@ export type Deprecation = {
   readonly since: Date;
   /** The operation is gone from this instant on, the first of a day in UTC. */
   readonly sunset: Date;
-  /** The method and path to use instead. */
+  /** Method and path. */
   readonly replacement: string;
 };
 

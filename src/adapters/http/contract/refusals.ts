@@ -64,9 +64,9 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param meant a route that differs only by a trailing slash or the version */
-export function routeNotFound(meant?: string): RequestRefused {
-  const hint = meant === undefined ? '' : `; the path is ${meant}`;
+/** @param suggestion a route that differs only by a trailing slash or the version */
+export function routeNotFound(suggestion?: string): RequestRefused {
+  const hint = suggestion === undefined ? '' : `; the path is ${suggestion}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
 }
 

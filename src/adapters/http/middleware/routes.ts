@@ -28,9 +28,9 @@ export function answerMethods(paths: readonly string[], methods: readonly string
     const { path, method, matched = [] } = ctx;
     const allowed = path === '*' ? methods : matched.flatMap((layer) => layer.methods);
     if (allowed.length === 0) {
-      const bare = path.replace(/\/$/, '');
-      const near = [bare, ...API_VERSIONS.map((version) => version + bare)];
-      throw routeNotFound(paths.find((route) => near.some((each) => pathPattern(route).test(each))));
+      const withoutSlash = path.replace(/\/$/, '');
+      const candidates = [withoutSlash, ...API_VERSIONS.map((version) => version + withoutSlash)];
+      throw routeNotFound(paths.find((route) => candidates.some((each) => pathPattern(route).test(each))));
     }
     const allow = allowHeader(allowed);
     if (method !== 'OPTIONS') throw methodNotAllowed(allow);

@@ -1,6 +1,5 @@
 import type { Caller } from '../../../application/ports/token-verifier.ts';
 
-/** `ctx.state` of a request. */
 export type State = {
   /** The `X-Request-Id` of the answer and of every log line. */
   requestId: string;
