@@ -1,16 +1,16 @@
 import { isSea } from 'node:sea';
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** The commit of a bundle, which `scripts/bundle.ts` puts in its place. A clone has none. */
+/** `scripts/bundle.ts` inserts the commit into a bundle. A clone has no such constant. */
 declare const BUNDLED_COMMIT: string | undefined;
 
 const isClone = typeof BUNDLED_COMMIT === 'undefined';
 const installed = isSea() ? process.argv0 : 'petstore';
 
-/** How a user calls this program, for hints. A single executable is named as it was called. */
+/** The command that starts this program. A single executable has the name that the user called. */
 export const PROGRAM = isClone ? 'bin/petstore' : installed;
 
-/** Which build runs: its version, and the first digits of its commit. `unknown` in a clone, where git knows it. */
+/** In a clone, where git knows the commit, `commit` is `unknown`. */
 export function readBuild() {
   return { version: packageJson.version, commit: isClone ? 'unknown' : BUNDLED_COMMIT.slice(0, 12) };
 }

@@ -4,15 +4,13 @@ import { STORAGES } from './storages.ts';
 import { readTracing } from './tracing.ts';
 import { variables } from './variables.ts';
 
-/** The configuration of the service, from its environment. */
 export type Config = ReturnType<typeof readConfig>;
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
-/** The program cannot start: a variable, a file or an address is wrong. */
+/** A variable, a file or an address is wrong. */
 export class StartError extends Error {
   readonly fault = 'operator';
-  /** A printable line for each problem. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -22,13 +20,14 @@ export class StartError extends Error {
   }
 }
 
-/** A variable of earlier builds, and what takes its place. */
-const ENDED = 'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
+/** Earlier builds had this variable. */
+const WORKERS_REMOVED =
+  'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
 
 /**
- * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
+ * An empty variable counts as absent.
  *
- * @throws {StartError} naming every invalid variable and its rule, but never its value, which may be a secret
+ * @throws {StartError} with each invalid variable and its rule, but no value, because a value may be a secret
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
@@ -41,16 +40,15 @@ export function readConfig(
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('TLS_CERT and TLS_KEY must be set together');
   }
-  if ('WORKERS' in given) problems.push(ENDED);
+  if ('WORKERS' in given) problems.push(WORKERS_REMOVED);
   if (problems.length + traces.problems.length > 0) throw new StartError([...problems, ...traces.problems]);
   return {
     ...others,
     corsOrigins,
-    /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
+    /** Paths of PEM files. `undefined`: plain HTTP. */
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     /** `undefined`: traces are off. */
     tracing,
-    /** Lines for the log. */
     warnings: traces.warnings,
   };
 }

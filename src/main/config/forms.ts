@@ -5,18 +5,17 @@ const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as con
 
 const DURATION = /^(0|[1-9]\d{0,6})(ms|s|m|h|d)$/;
 
-/** The milliseconds of a duration such as `500ms`, `25s`, `2m`, `24h` or `365d`; `undefined` for any other text. */
+/** Parses a duration such as `500ms`, `25s`, `2m`, `24h` or `365d`. */
 export function parseDurationMs(text: string): number | undefined {
   const [, digits, unit] = DURATION.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
 }
 
-/** The form of a rate limit. Completes a sentence that begins with the name of the variable or option. */
+/** Follows the name of a variable or option in a message. */
 export const RATE_LIMIT_FORM =
   `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX.requests} requests in whole seconds, ` +
   'minutes or hours up to 24h';
 
-/** `undefined` for a text of any other form than {@link RATE_LIMIT_FORM}. */
 export function parseRateLimit(text: string): RateLimit | undefined {
   const [, digits, time = ''] = /^([1-9]\d{0,9})\/(\d+[smh])$/.exec(text) ?? [];
   const requests = Number(digits);
@@ -25,11 +24,7 @@ export function parseRateLimit(text: string): RateLimit | undefined {
   return isAllowed ? { requests, seconds } : undefined;
 }
 
-/**
- * The `parse` of a row.
- *
- * @param valueOf `undefined` for a text that breaks the rule
- */
+/** @param valueOf returns `undefined` for a text that breaks the rule */
 export function form<V>(rule: string, valueOf: (text: string) => V | undefined): Row<V>['parse'] {
   return (text) => {
     const value = valueOf(text);
@@ -45,7 +40,7 @@ export function oneOf<const V extends string>(
   return form(rule, (text) => values.find((value) => value === text));
 }
 
-/** An integer in canonical decimal digits. */
+/** Accepts canonical decimal digits only. */
 export function integer(min: number, max: number): Row<number>['parse'] {
   return form(`must be an integer from ${min} to ${max}`, (text) => {
     const value = Number(text);
@@ -57,7 +52,7 @@ export function commaSeparated(text: string): readonly string[] {
   return text.split(',').map((item) => item.trim());
 }
 
-/** Such as `1 pet` or `300 pets`. */
+/** For example `1 pet` or `300 pets`. */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

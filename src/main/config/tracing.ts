@@ -19,16 +19,14 @@ const ratio = form('must be a number from 0 to 1', (text) => {
   return /^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined;
 });
 
-/** How spans are made and sent. */
 export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing']>;
 
 /**
- * Reads the variables of OpenTelemetry that docs/reference/variables.md lists. Traces are on if `OTEL_TRACES_EXPORTER`
- * is `otlp`, or if it is absent and there is an endpoint to send them to. `OTEL_SDK_DISABLED=true` turns them off.
+ * Reads the variables of OpenTelemetry that docs/reference/variables.md lists. Traces are on if
+ * `OTEL_TRACES_EXPORTER` is `otlp`, or if it is absent and an endpoint is set, unless `OTEL_SDK_DISABLED` is `true`.
  *
- * @returns the configuration, or `undefined` when traces are off; a line for an endpoint that the service cannot send to,
- *   because every export would fail; and one for each variable that is ignored for its value, as
- *   https://opentelemetry.io/docs/specs/otel/configuration/common/ wants it
+ * @returns a problem for an invalid endpoint, and a warning for every other invalid variable: docs/decisions.md, "A
+ *   wrong value of OpenTelemetry's variables is a warning"
  */
 export function readTracing(given: Given) {
   const endpointName = nameFor('ENDPOINT', given);
@@ -43,12 +41,11 @@ export function readTracing(given: Given) {
     given,
   );
   const { disabled, exporter, sampler = 'parentbased_always_on', samplerRatio = 1 } = values;
-  const isAsked = 'OTEL_TRACES_EXPORTER' in given || endpointName in given;
-  const isOff = !isAsked || disabled === 'true' || exporter === 'none';
+  const isRequested = 'OTEL_TRACES_EXPORTER' in given || endpointName in given;
+  const isOff = !isRequested || disabled === 'true' || exporter === 'none';
   if (isOff) return { tracing: undefined, problems: [], warnings: [] };
   const { problems } = readRows({ endpoint: optional(endpointName, endpoint) }, given);
   const warnings = ignored.map((line) => `${line}; its value is ignored`);
-  // Another receiver may listen there, so the value is used.
   if (URL.parse(given[endpointName] ?? '')?.port === '4317') {
     warnings.push(
       `${endpointName} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
@@ -57,15 +54,15 @@ export function readTracing(given: Given) {
   const isOn = problems.length === 0 && (exporter === 'otlp' || endpointName in given);
   const tracing = {
     sampler,
-    /** The share of traces that the samplers `traceidratio` and `parentbased_traceidratio` take: 0 to 1. */
+    /** The share of traces that a sampler `…traceidratio` keeps: 0 to 1. */
     samplerRatio,
-    /** The variables `OTEL_…`. The SDK reads those of its exporter and its resource itself. */
+    /** The SDK itself reads the variables of its exporter and resource. */
     variables: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('OTEL_'))),
   };
   return { tracing: isOn ? tracing : undefined, problems, warnings };
 }
 
-/** The name of the variable for traces alone, if it is set, or else of the one for all signals. */
+/** The variable for traces alone wins over the variable for all signals. */
 function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', given: Given): string {
   const own = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
   return own in given ? own : `OTEL_EXPORTER_OTLP_${setting}`;

@@ -34,12 +34,12 @@ const time = form('must be a duration from 0s to 1h, such as 500ms, 25s or 2m', 
   return ms === undefined || ms > 3_600_000 ? undefined : ms;
 });
 
-/** Browsers send an origin in its ASCII serialization (RFC 6454, section 6.2), which is compared as text. */
+/** Browsers send an origin in ASCII (RFC 6454, section 6.2), so origins are compared as text. */
 const origins = form(
   'must be comma-separated origins, each a scheme, a host and an optional port, without a slash at the end: https://shop.example',
   (text) => {
     const items = commaSeparated(text);
-    const areOrigins = items.every((one) => /^https?:[^*]*$/.test(one) && URL.parse(one)?.origin === one);
+    const areOrigins = items.every((item) => /^https?:[^*]*$/.test(item) && URL.parse(item)?.origin === item);
     return areOrigins ? items : undefined;
   },
 );
@@ -51,12 +51,12 @@ const publicUrl = form(
     if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
     const { origin, pathname, search, hash, username, password } = url;
     const path = pathname.replace(/\/+$/, '');
-    // A Location that begins with // would name another host: RFC 3986, section 4.2.
+    // A Location that begins with // would name another host (RFC 3986, section 4.2).
     return search + hash + username + password !== '' || path.includes('//') ? undefined : origin + path;
   },
 );
 
-/** `label=key` or `key`; the key has only the characters of a b64token: RFC 6750, section 2.1. */
+/** `label=key` or `key`, whose characters are those of a b64token: RFC 6750, section 2.1. */
 const API_KEY = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
 
 function apiKeys(text: string) {
@@ -67,12 +67,12 @@ function apiKeys(text: string) {
       'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
     );
   });
-  // The label of such a key is its id.
+  // The label of a key from `API_KEYS` is its id.
   if (new Set(keys.map(({ label }) => label)).size === keys.length) return keys;
   throw new Refused('must have a different label for each key');
 }
 
-/** The variables of the service. Their keys are the fields of the configuration. */
+/** The keys of the rows are the fields of the configuration. */
 export function variables(storages: readonly StorageKind[]) {
   const databaseUrl = (url: string): Storage => {
     const storage = parseDatabaseUrl(url, storages);
@@ -80,8 +80,7 @@ export function variables(storages: readonly StorageKind[]) {
     return storage;
   };
   const cautions = storages.flatMap(({ urlForm, caution }) => (caution ? `; ${urlForm} ${caution}` : []));
-  // A list of names by Intl takes 4 MiB of ICU's data, which a service does not need.
-  // A storage of a single service is up to date after each start.
+  // `Intl` would load 4 MiB of ICU's data. A storage that is not shared is up to date after each start.
   const migrated = kindsWith('migrate', storages)
     .filter(({ shared }) => shared)
     .map(({ name }) => name)
@@ -97,24 +96,24 @@ export function variables(storages: readonly StorageKind[]) {
       `where the pets and the API keys are stored${cautions.join('')}`,
     ),
     autoMigrate: row('AUTO_MIGRATE', flag, 'false', `true: create or repair the ${migrated} schema at start`),
-    /** API keys in addition to those in the storage. `undefined` when `API_KEYS` is not set. */
+    /** `undefined` when `API_KEYS` is not set. */
     apiKeys: optional('API_KEYS', apiKeys, 'further API keys, comma-separated: key or label=key'),
-    /** The base of absolute URLs, without a trailing slash. `undefined`: taken from each request. */
+    /** Has no trailing slash. `undefined`: taken from each request. */
     publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; by default that of a request'),
     trustProxy: row('TRUST_PROXY', flag, 'false', 'true: believe the X-Forwarded-* of the proxy in front'),
     corsOrigins: optional('CORS_ORIGINS', origins, 'comma-separated origins whose pages may use the API'),
-    /** The limit of an API key without its own. `undefined`: no limit. */
+    /** `undefined`: a key without a limit of its own has none. */
     rateLimit: optional('RATE_LIMIT', rateLimit, 'how many requests a key may send, such as 600/60s'),
     maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; further ones are closed'),
     metricsHost: row('METRICS_HOST', anyText, '127.0.0.1', 'the address for /metrics, which needs no key'),
-    /** 0 takes a free port. `undefined`: nothing is measured. */
+    /** 0 takes a free port. `undefined`: no metrics. */
     metricsPort: optional('METRICS_PORT', port, 'the port for /metrics, for Prometheus; 0 takes a free one'),
     certFile: optional('TLS_CERT', anyText, 'the certificate and its chain in a PEM file, for HTTPS'),
     keyFile: optional('TLS_KEY', anyText, 'the private key of TLS_CERT in a PEM file, not encrypted'),
     logLevel: row('LOG_LEVEL', oneOf(LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
-    /** How long the service goes on accepting requests after the signal to stop. */
+    /** How long the service accepts connections after the signal. */
     shutdownDelayMs: row('SHUTDOWN_DELAY', time, '0s', 'how long a drain still accepts, with /readyz at 503'),
-    /** How long requests in flight may take after that. */
+    /** How long open requests may then take. */
     shutdownTimeoutMs: row('SHUTDOWN_TIMEOUT', time, '25s', 'how long requests in flight may then take'),
   };
 }
@@ -123,7 +122,6 @@ const ROWS = Object.values(variables(STORAGES));
 
 export const VARIABLE_NAMES: readonly string[] = ROWS.map(({ name }) => name);
 
-/** A line for each variable with its default. */
 export function describeVariables(): string {
   return ROWS.map(({ name, help, initial = 'none' }) => {
     return `  ${name.padEnd(17)} ${initial.padEnd(26)} ${help}`;

@@ -5,10 +5,10 @@ import { VARIABLE_NAMES } from './variables.ts';
 type Given = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables that were set in vain. Values that are empty count as absent.
+ * An empty variable counts as absent.
  *
- * @returns a line for each that may be a misspelt one of ours: one letter is added, missing or wrong, or two neighbours
- *   are swapped; and a line for those of the file `.env`
+ * @returns one line per variable that may be a misspelt variable of ours (one letter added, missing or wrong, or two
+ *   neighbours swapped), and one line for the file `.env`
  */
 export function withoutEffect(env: Given): readonly string[] {
   const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
@@ -21,17 +21,14 @@ export function withoutEffect(env: Given): readonly string[] {
 }
 
 /**
- * The variables of the service that only the file `.env` of the working directory sets. Many programs read that file
- * unasked. A named pipe is not opened: its reader waits, and a password manager behind it may ask the user.
- *
- * @returns a line, if there are any
+ * Finds variables that only `.env` in the working directory sets: docs/decisions.md, "No file .env is read unasked".
  */
 function unreadFile(env: Given): readonly string[] {
   let given: Given = {};
   try {
     if (statSync('.env').isFile()) given = parseEnv(readFileSync('.env', 'utf8'));
   } catch (error) {
-    // There is no such file, or the user of this program may not read it.
+    // The file does not exist, or this user may not read it.
     if (!(error instanceof Error && 'code' in error)) throw error;
   }
   const ours = [...VARIABLE_NAMES, ...Object.keys(given).filter((name) => name.startsWith('OTEL_'))];
@@ -40,9 +37,9 @@ function unreadFile(env: Given): readonly string[] {
   return names.length === 0 ? [] : [line];
 }
 
-/** @param given another text than `meant` */
+/** @param given differs from `meant` */
 function isMisspelt(given: string, meant: string): boolean {
-  // The space differs from a letter that follows the whole name.
+  // The space differs from any letter that follows the whole name.
   const start = Array.from(`${meant} `).findIndex((letter, at) => given[at] !== letter);
   const [a, b] = [given.slice(start), meant.slice(start)];
   const isSwapped = a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2);

@@ -2,8 +2,8 @@ import { stdSerializers } from 'pino';
 import { faultOf } from '../../domain/fault.ts';
 
 /**
- * An error in a log line. Where the storage is at fault, the stack would show only our own code: the line has the
- * message, followed by those of the causes that it does not repeat.
+ * A storage error is logged without its stack, which would show only our own code. Its message is followed by each
+ * cause that the message does not repeat.
  */
 export function errorFields(error: Error): object {
   if (faultOf(error) !== 'storage') return stdSerializers.err(error);

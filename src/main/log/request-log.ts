@@ -15,33 +15,32 @@ const CONNECTION_ERRORS = {
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionError['kind'], string>;
 
-/** How a socket that listens on `::` writes an IPv4 address: RFC 4291, section 2.5.5.2. */
+/** How a socket on `::` writes IPv4 addresses: RFC 4291, section 2.5.5.2. */
 const MAPPED = /^::ffff:(?=\d+\.)/;
 
-/** Requests fail because of the storage, or have failed a short time ago. */
 type Outage = {
   readonly beganMs: number;
   readonly failedRequests: number;
   readonly lastMs: number;
-  /** Why the request of the latest line has failed, and when it was logged. */
+  /** The error of the latest logged failure. */
   readonly reason: string;
   readonly loggedMs: number;
 };
 
 /**
- * An outage ends with a success after this long without a failure: while a disk is full, reads succeed between creates
- * that fail. And it has one line in this time, because requests may fail for several reasons in turn.
+ * An outage ends with the first success after 10 s without a failure. At most one failure is logged per 10 s. See
+ * docs/decisions.md, "An outage of the storage has a line".
  */
 const QUIET_MS = 10_000;
 
-/** One cause can make thousands of equal connection errors within a second. */
+/** One cause can produce thousands of connection errors per second, so the log has each error once per minute. */
 const SAME_ERROR_MS = 60_000;
 
-/** Writes the HTTP adapter's reports as log lines. The only text from a client in them is the request id. */
+/** The only text from a client in these log lines is the request id. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
   let notLimited = 0;
-  /** When each kind of connection error with its details was logged last. */
+  /** By kind and details of the connection error. */
   const loggedMs = new Map<string, number>();
   let outage: Outage | undefined;
   const succeeded = () => {
@@ -69,7 +68,7 @@ export function requestLog(log: Logger): RequestLog {
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {
       const action = replayed ? 'pet.replayed' : 'pet.created';
-      // Exact, because an id is at most 2^53 - 1.
+      // `Number` is exact, because an id is at most 2^53 - 1.
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, keyLabel }, 'audit');
     },
     connectionError: ({ kind, ...details }) => {
@@ -81,13 +80,12 @@ export function requestLog(log: Logger): RequestLog {
     },
     notLimited: (err, requestId) => {
       notLimited++;
-      // In an outage, every request would write this line.
+      // In an outage, each request would repeat this line.
       if (outage === undefined) log.warn({ requestId, err, notLimited }, 'rate limit not enforced');
     },
   };
 }
 
-/** Whether the answer shows that the storage works. */
 function hasUsedStorage({ route = '', status = 0 }: RequestRecord): boolean {
   return [200, 201, 404].includes(status) && (route === '/readyz' || isVersioned(route));
 }
