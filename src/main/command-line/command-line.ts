@@ -7,17 +7,14 @@ import { addMovingCommands } from './moving-commands.ts';
 import type { ActionOf, Session } from './session.ts';
 import { addStorageCommands } from './storage-commands.ts';
 
-/** What a command line asks for: the service, a command, or a text such as the help. */
 type Invocation = {
   /**
-   * Resolves with the exit code; `undefined` when the service has started.
-   *
+   * @returns the exit code, or `undefined` when the service has started
    * @throws {UsageError} when the command line is wrong
    */
   readonly perform: (session: Session) => Promise<number | undefined>;
-  /** What prints the help of the command, such as `bin/petstore keys create --help`. */
+  /** Such as `bin/petstore keys create --help`. */
   readonly help: string;
-  /** The file of `--env`. */
   readonly env?: string;
   readonly json?: true;
 };
@@ -30,7 +27,7 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
 `;
 
 /**
- * Reads a command line of the program. Without the name of a command, `serve` is meant.
+ * Parses a command line. The default command is `serve`.
  *
  * @param columns the width of the help
  */
@@ -42,7 +39,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .description('A pet catalogue with a JSON HTTP API.')
     .version(`${version}+${commit}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
-    // These two also after the name of a command.
+    // Both options may also follow the name of a command.
     .option('--env <FILE>', 'read variables from FILE, such as .env; those of the environment win')
     .option('--json', 'write the answer of the command as JSON')
     .helpCommand('help [COMMAND]', 'Shows the help of a command.')
@@ -51,7 +48,6 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .exitOverride()
     .configureOutput({
       writeOut: (part) => void (text += part),
-      // Its errors become UsageErrors.
       outputError: () => {},
       writeErr: () => {},
       getOutHelpWidth: () => columns,
@@ -71,12 +67,11 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
   addStorageCommands(petstore, actionOf);
   addMovingCommands(petstore, actionOf);
   try {
-    // The command `help` of commander takes one name only.
+    // The `help` of commander takes only one name.
     const isNested = argv[0] === 'help' && argv.length > 2;
     petstore.parse(isNested ? [...argv.slice(1), '--help'] : argv, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // No command is named.
     if (error.code === 'commander.help' && petstore.args.length === 0) perform = serve;
     else if (error.exitCode !== 0) perform = () => refuse(error, petstore);
   }
@@ -89,24 +84,24 @@ async function serve({ io, json }: Session): Promise<undefined> {
   await io.serve(io);
 }
 
-/** The commands that are named: the program, then `keys`, then `create`. */
+/** Returns the named commands: the program, then `keys`, then `create`. */
 function namedFrom(command: Command): readonly Command[] {
-  const next = command.commands.find((one) => one.name() === command.args[0]);
+  const next = command.commands.find((child) => child.name() === command.args[0]);
   return next === undefined ? [command] : [command, ...namedFrom(next)];
 }
 
 /**
- * In one line, with the suggestion. Names words and options, but no value of an option, which may be a secret. No word of
- * ours has more than 20 characters, so a longer one may be an API key: only its start is named.
+ * Quotes no value of an option, which may be a secret, and only the start of a long word, which may be an API key: no
+ * word of ours has more than 20 characters.
  *
- * @throws {UsageError}
+ * @throws {UsageError} with one line, and the suggestion of commander
  */
 function refuse({ code, message }: CommanderError, petstore: Command): never {
   const { commands = [], args = [] } = namedFrom(petstore).at(-1) ?? {};
   if (code === 'commander.help')
     throw new UsageError(`the command must be one of ${namesOf(commands, ', ')}`);
   if (code === 'commander.excessArguments') throw new UsageError('too many arguments');
-  // Commander names only the first unknown option.
+  // Commander reports only the first unknown option.
   const further = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)).slice(1) : [];
   throw new UsageError(
     message
@@ -118,7 +113,7 @@ function refuse({ code, message }: CommanderError, petstore: Command): never {
   );
 }
 
-/** Without what follows a colon. */
+/** Omits the text after a colon. */
 function firstSentence(command: Command): string {
   return command.description().split(/[.:] |\.$/)[0] ?? '';
 }

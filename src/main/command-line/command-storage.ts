@@ -9,15 +9,12 @@ import {
 import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
 
-/** The options that name a storage. */
 export type Urls = { readonly from?: string; readonly to?: string };
 
 const PERSISTENT = STORAGES.filter(({ persistent }) => persistent);
 
-/** Says what a command can read from, and by default reads from. */
 export const SOURCES = `${urlForms(PERSISTENT)} (default: DATABASE_URL)`;
 
-/** What a command can write to. */
 export const TARGETS = urlForms(
   PERSISTENT.map(({ urlForm, shared }) => ({
     urlForm: shared ? urlForm : `${urlForm}, which no service may use at the same time,`,
@@ -25,9 +22,9 @@ export const TARGETS = urlForms(
 );
 
 /**
- * The storage that an option or argument names, by default that of the service in the same environment.
+ * The default is the storage of the service in the same environment.
  *
- * @param instead what to do when no command can reach the storage
+ * @param instead the advice when no command can reach the storage
  * @throws {UsageError} when there is no such storage, or no command can reach it
  */
 export function storageOf(
@@ -47,7 +44,7 @@ export function storageOf(
   throw new UsageError(`${name} is ${shownUrl(url)}, which no other process can reach; ${instead}`);
 }
 
-/** What was opened, for `await using`, which closes it at the end of the block. */
+/** `await using` closes the result at the end of the block. */
 export async function closing<T extends { close(): Promise<void> }>(
   opening: Promise<T>,
 ): Promise<T & AsyncDisposable> {
@@ -55,12 +52,11 @@ export async function closing<T extends { close(): Promise<void> }>(
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
 
-/** A URL as a person may see it: without user, password and options, whatever the storage. */
+/** Omits the user, the password and the options. */
 export function shownUrl(url: string): string {
   return url.replace(/^([a-z][\w+.-]*:\/\/)(?:[^?#]*@)?([^?#]*).*/is, '$1$2');
 }
 
-/** Reports on standard error which storage a command has used. */
-export function sayUsed(used: 'read from' | 'wrote to', { url }: Storage, session: Session): void {
+export function reportUsed(used: 'read from' | 'wrote to', { url }: Storage, session: Session): void {
   session.note(`${used} ${shownUrl(url)}`);
 }

@@ -5,9 +5,9 @@ import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
 
 /**
- * The environment, and the variables of a file that it leaves out or leaves empty.
+ * The file adds the variables that are absent or empty in the environment.
  *
- * @throws {UsageError} when the file cannot be read, or a line of it sets no variable
+ * @throws {UsageError} when the file cannot be read, or one of its lines sets no variable
  */
 export function withEnvFile(env: Env, path: string): Env {
   const refusal = (problem: string) => new UsageError(`the file of --env ${problem}: ${path}`);

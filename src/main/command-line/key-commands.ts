@@ -11,7 +11,7 @@ import type { RateLimit } from '../../domain/rate-limit.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { closing, sayUsed, storageOf } from './command-storage.ts';
+import { closing, reportUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { ActionOf, Session } from './session.ts';
 
@@ -71,7 +71,7 @@ type NewKey = { readonly expires: number; readonly output?: string };
 type Create = NewKey & { readonly label?: string; readonly scopes: string; readonly rateLimit?: RateLimit };
 type Rotate = NewKey & { readonly overlap: number };
 
-/** Makes of `parse` what throws an error for commander instead. */
+/** Throws commander's error for a text that `parse` refuses. */
 function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text: string) => T {
   return (text) => {
     const value = parse(text);
@@ -80,7 +80,7 @@ function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text:
   };
 }
 
-/** Milliseconds; infinitely many for `never`. */
+/** In milliseconds. `Infinity` for `never`. */
 const lifeMsOf = parsed(
   (text) => (text === 'never' ? Infinity : parseDurationMs(text) || undefined),
   '--expires must be a duration such as 365d or 12h, or never',
@@ -105,7 +105,7 @@ async function createKey(session: Session, options: Create): Promise<void> {
   const { label = '', scopes, rateLimit } = options;
   const expiresAt = expiryOf(options, session.now);
   const draft = { label, scopes: scopes.split(',') as Scope[], expiresAt, rateLimit };
-  // Refuses a wrong label or scope before a SQLite file is created.
+  // Checks the label and scopes before a SQLite file is created.
   newApiKey(draft, session.now);
   await makeKey(session, options, (creation, deliver) => creation.execute(draft, deliver));
 }
@@ -114,16 +114,15 @@ async function listKeys(session: Session): Promise<void> {
   await using opened = await openKeys(session);
   const all = await opened.keys.list();
   const json = all.map((key) => keyJson(key, session.now));
-  sayUsed('read from', opened.storage, session);
+  reportUsed('read from', opened.storage, session);
   await session.answer(keyTable(all, session.now), json);
-  // Fails only after the list, which shows the other keys.
   all.forEach(throwIfDamaged);
 }
 
 async function showKey(session: Session, id: string): Promise<void> {
   await using opened = await openKeys(session);
   const key = await new GetKey(opened.keys).execute(id);
-  sayUsed('read from', opened.storage, session);
+  reportUsed('read from', opened.storage, session);
   await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
@@ -131,7 +130,7 @@ async function revokeKey(session: Session, id: string): Promise<void> {
   await using opened = await openKeys(session);
   const { revokedAt } = await new GetKey(opened.keys).execute(id);
   const key = await new RevokeKey(opened.keys, session.clock).execute(id);
-  if (revokedAt === undefined) sayUsed('wrote to', opened.storage, session);
+  if (revokedAt === undefined) reportUsed('wrote to', opened.storage, session);
   const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
   const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
   await session.answer(text, keyJson(key, session.now));
@@ -147,8 +146,7 @@ async function rotateKey(session: Session, id: string, options: Rotate): Promise
 type Make = (creation: CreateKey, deliver: Deliver, keys: ApiKeyRepository) => Promise<CreatedKey>;
 
 /**
- * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. A key that cannot be
- * printed or written is revoked.
+ * Delivers the token, which is stored nowhere. A key that cannot be delivered is revoked.
  *
  * @param replaces the id of the replaced key
  */
@@ -167,14 +165,14 @@ async function makeKey(
       throw error;
     });
   };
-  // Before a key is made, or a SQLite file.
+  // Before a key or a SQLite file is created.
   if (file !== undefined) refuseExisting(file);
   await using opened = await openKeys(session, replaces === undefined);
   await make(new CreateKey(opened.keys, mintKey, session.clock), deliver, opened.keys);
-  sayUsed('wrote to', opened.storage, session);
+  reportUsed('wrote to', opened.storage, session);
 }
 
-/** The keys in DATABASE_URL. Every change is audited. */
+/** Every change of a key is audited. */
 async function openKeys(session: Session, mayCreate = false) {
   const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');

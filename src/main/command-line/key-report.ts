@@ -3,7 +3,7 @@ import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
-/** A key for programs: every property except the digest. Times become RFC 3339 in JSON. */
+/** Every property except the digest. In JSON, times become RFC 3339. */
 export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, KeyProperty> {
   if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt, originId } = key;
@@ -28,11 +28,10 @@ const COLUMNS = {
   CREATED: 'createdAt',
   EXPIRES: 'expiresAt',
   'LAST USED': 'lastUsedAt',
-  // Last, because its width on a terminal is unknown.
+  // The last column, because a terminal decides the width of its text.
   LABEL: 'label',
 } as const;
 
-/** Keys for people, one per line. */
 export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): string {
   const rows = keys.map((key) => {
     const json = keyJson(key, now);
@@ -44,13 +43,12 @@ export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): 
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
 
-/** A time is cut off after the minute. A damaged key has no values. */
+/** Cuts a time after the minute. A damaged key has no values. */
 function cell(value: KeyProperty = ''): string {
   if (value instanceof Date) return `${value.toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z`;
   return String(value ?? 'never');
 }
 
-/** A key for people, one property per line. */
 export function keyLines(key: ApiKey, now: Date): string {
   return Object.entries(keyJson(key, now))
     .map(([name, value]) => `${`${name}:`.padEnd(12)}${propertyText(value)}\n`)

@@ -11,7 +11,7 @@ import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
-import { closing, sayUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import { closing, reportUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { ActionOf, Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
@@ -66,15 +66,15 @@ async function copy(session: Session, options: Urls): Promise<void> {
   const copyKeys = new CopyKeys(source.keys, target.keys);
   const copyPets = new CopyPets(new ArchiveSource(source.archive), target.archive);
   session.hint = 'run the same command again to continue; what is copied stays';
-  // Finds a damaged key, or a conflict between keys, before the first pet is written.
+  // Finds damaged keys and conflicts between keys before the first pet is written.
   await copyKeys.check();
   const copied = await copyPets.execute(session.onProgress);
   if (!session.json) await session.print(copiedText('copied', copied));
   const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
-  sayUsed('read from', from, session);
-  sayUsed('wrote to', to, session);
+  reportUsed('read from', from, session);
+  reportUsed('wrote to', to, session);
   const text = `copied ${countText(keys.length, 'API key')}${alreadyThereText(alreadyThere)}\n`;
   await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
@@ -94,9 +94,9 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
   });
   if (!isPiped) await writePetFile(file, refuseDatabaseFile, batches);
   else for await (const batch of batches) await session.write(petLines(batch));
-  sayUsed('read from', storage, session);
+  reportUsed('read from', storage, session);
   if (session.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
-  // Not to standard output, which may hold the export.
+  // Standard output may hold the export.
   else session.note(`exported ${countText(pets, 'pet')}`);
 }
 
@@ -108,11 +108,10 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'run the same command again to continue; what is imported stays';
   const copied = await new CopyPets(source, target.archive).execute(session.onProgress);
-  sayUsed('wrote to', storage, session);
+  reportUsed('wrote to', storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 
-/** The answer of a command that copies pets. */
 function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
   const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
   return `${done} ${countText(pets, 'pet')}${alreadyThereText(alreadyThere)}${extra}\n`;

@@ -1,11 +1,8 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
 import type { Output } from '../program/process.ts';
 
-/** How often the bar on a terminal is redrawn. */
 const BAR_EVERY_MS = 100;
-/** How often any other output gets a line. */
 const LINE_EVERY_MS = 5_000;
-/** How often that is checked while the work reports nothing. */
 const TICK_MS = 1_000;
 
 const STILL_WORKING = 'still working';
@@ -13,7 +10,7 @@ const STILL_WORKING = 'still working';
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
 
-/** Shows the progress of long work: a bar on a terminal, otherwise a line every few seconds. */
+/** Shows a bar on a terminal, and otherwise a line every 5 s. */
 export class ProgressReport {
   readonly #output: Output;
   readonly #nowMs: () => number;
@@ -29,7 +26,7 @@ export class ProgressReport {
     this.#lastAtMs = nowMs();
   }
 
-  /** Until the first {@link clear}, lines appear even while the work reports nothing. */
+  /** Until {@link clear}, lines appear even while the work reports nothing. */
   start(): void {
     if (!this.#output.isTTY) this.#timer = setInterval(() => this.#show(this.#nowMs()), TICK_MS).unref();
   }
@@ -39,7 +36,7 @@ export class ProgressReport {
     // Each kind of work has its own rate.
     if (this.#first?.doing !== progress.doing) this.#first = { ...progress, atMs };
     const perSecond = (1000 * (progress.done - this.#first.done)) / (atMs - this.#first.atMs);
-    // What comes next may wait for a storage that does not answer.
+    // The next step may wait for an unresponsive storage.
     const isOver = progress.done === progress.total;
     const shown = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
     this.#text = isOver ? STILL_WORKING : shown;
@@ -47,7 +44,6 @@ export class ProgressReport {
     this.#show(atMs);
   };
 
-  /** Removes the bar, to make room for other output. */
   clear(): void {
     clearInterval(this.#timer);
     if (this.#hasBar) this.#output.write(ERASE_LINE);
@@ -81,7 +77,7 @@ function bar({ done, total }: Progress): string {
   return `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} `;
 }
 
-/** Such as `2h 1m 5s`. */
+/** For example `2h 1m 5s`. */
 function duration(inSeconds: number): string {
   const whole = Math.ceil(inSeconds);
   const [minutes, seconds] = [Math.floor(whole / 60), whole % 60];

@@ -5,17 +5,15 @@ import { withEnvFile } from './environment.ts';
 import { Session } from './session.ts';
 
 /**
- * Runs the command that `argv` names. Resolves when the command has ended or the service has started.
- *
  * @param argv without the paths of Node and the program
- * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n.
- *   `undefined` for the service, which ends the process itself
+ * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n;
+ *   `undefined` when the service has started, which ends the process itself
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);
   let help = `${PROGRAM} --help`;
   try {
-    // The service starts without the parser.
+    // `serve` needs no parser.
     if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
       await io.serve(io);
       return undefined;

@@ -4,27 +4,24 @@ import { OutputError } from '../program/failures.ts';
 import { type Io, storageHost } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
 
-/** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
+/** After 1 s, an interrupted command abandons an unresponsive storage. */
 const UNWIND_MS = 1_000;
 
-/** What a command does, with the arguments of its definition and its options by name. */
+/** Takes the arguments of the command, then its options by name. */
 type Work = (session: Session, ...given: never[]) => Promise<void>;
 
-/** Makes of the work of a command the action that commander calls when the command line names the command. */
+/** Makes the action that commander calls for a command. */
 export type ActionOf = (work: Work) => (...given: unknown[]) => void;
 
-/** One run of a command: what it may read, and how it reports. */
 export class Session {
-  /** How to continue, shown to the user after an interruption. */
+  /** Advice after an interruption. */
   hint: string | undefined;
-  /** The time of all its changes. */
+  /** All changes of the command have this time. */
   readonly now = new Date();
   readonly clock = () => this.now;
-  /** What the command may read, and where it reports. */
   readonly io: Io;
-  /** Whether its answer is for a program: `--json`. */
   readonly json: boolean;
-  /** A command reports by its error what a service warns of. */
+  /** Drops warnings, because a command reports the same by its error. */
   readonly host = storageHost({ warn: () => {}, fatal: (message) => this.note(message) });
   readonly #progress: ProgressReport;
 
@@ -35,18 +32,17 @@ export class Session {
   }
 
   /**
-   * Does the work of a command. Tells the user at once about an interruption, then lets the work stop and close what it
-   * opened.
+   * After an interruption, the work has 1 s to stop and close what it has opened.
    *
    * @returns the exit code
    * @throws {Interrupted} after an interruption, whatever the work does
    */
   async run(work: () => Promise<void>): Promise<number> {
     const { signal, onHangUp } = this.io;
-    const givenUp = Promise.withResolvers<void>();
+    const abandoned = Promise.withResolvers<void>();
     const onAbort = () => {
       this.note(`interrupted${this.hint === undefined ? '' : `; ${this.hint}`}`);
-      setTimeout(givenUp.resolve, UNWIND_MS);
+      setTimeout(abandoned.resolve, UNWIND_MS);
     };
     onHangUp();
     for (const warning of withoutEffect(this.io.env)) this.note(warning);
@@ -54,7 +50,7 @@ export class Session {
     try {
       this.#progress.start();
       if (signal.aborted) onAbort();
-      else await Promise.race([work(), givenUp.promise]);
+      else await Promise.race([work(), abandoned.promise]);
       return 0;
     } finally {
       signal.removeEventListener('abort', onAbort);
@@ -64,7 +60,7 @@ export class Session {
   }
 
   /**
-   * Shows progress. Long work calls it between batches, which is also where an interruption stops it.
+   * Long work calls this between batches, where an interruption can stop it.
    *
    * @throws {Interrupted}
    */
@@ -74,8 +70,6 @@ export class Session {
   };
 
   /**
-   * Prints the text, or the value as JSON with `--json`.
-   *
    * @throws {OutputError}
    * @throws {Interrupted}
    */
@@ -84,7 +78,7 @@ export class Session {
   }
 
   /**
-   * Writes the answer to standard output. Waits for a slow reader.
+   * Waits for a slow reader of standard output.
    *
    * @throws {OutputError}
    * @throws {Interrupted}
@@ -95,7 +89,7 @@ export class Session {
   }
 
   /**
-   * Like {@link print}, for one part of a long answer. Leaves the progress bar on the screen.
+   * Leaves the progress bar on the screen, for a part of a long answer.
    *
    * @throws {OutputError}
    * @throws {Interrupted}
@@ -108,7 +102,7 @@ export class Session {
     if (error) throw new OutputError(error);
   }
 
-  /** Writes a text to standard error. No line of it looks like an audit line, which begins with `{`. */
+  /** Writes to standard error. No line looks like an audit line, which begins with `{`. */
   note(text: string): void {
     this.#progress.clear();
     this.io.stderr.write(`petstore: ${text.replaceAll(/\n(?! )/g, '\n  ')}\n`);

@@ -6,7 +6,7 @@ import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import { closing, sayUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
+import { closing, reportUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { ActionOf, Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
@@ -77,7 +77,7 @@ async function backUp(session: Session, file: string, options: Urls): Promise<vo
   if (storage.kind.backUp === undefined) throw notFor('backUp', session);
   session.hint = 'no backup was written; run the same command again';
   await storage.kind.backUp(storage.url, file, session.onProgress);
-  sayUsed('read from', storage, session);
+  reportUsed('read from', storage, session);
   await session.answer(`backed up to ${file}\n`, { file });
 }
 
@@ -87,12 +87,12 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   if (storage.kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
   const upTo = await storage.kind.restore(storage.url, file, session.onProgress);
-  sayUsed('wrote to', storage, session);
+  reportUsed('wrote to', storage, session);
   const text = `restored ${file}; new pets are assigned ids greater than ${upTo}\n`;
   await session.answer(text, { file, upTo: Number(upTo) });
 }
 
-/** Says which storages the command is for, and what takes its place for the others. */
+/** Names what replaces the command for the other storages. */
 function notFor(method: 'migrate' | 'backUp' | 'restore', { io: { storages } }: Session): UsageError {
   const others = storages.flatMap(({ name, tools }) =>
     tools && method !== 'migrate' ? [`; for ${name} use ${tools[method]}`] : [],
@@ -105,7 +105,7 @@ function requireName(file: string): void {
   if (file === '-') throw new UsageError('a backup needs the name of a file');
 }
 
-/** How many findings are shown. A storage can have one for each pet. */
+/** A storage can have one finding per pet. */
 const MAX_SHOWN = 100;
 
 async function checkStorage(session: Session, options: Urls): Promise<void> {
@@ -121,7 +121,7 @@ async function checkStorage(session: Session, options: Urls): Promise<void> {
     if (shown.length < MAX_SHOWN) shown.push(next.value);
   }
   const { pets, apiKeys } = next.value;
-  sayUsed('read from', storage, session);
+  reportUsed('read from', storage, session);
   const more = count - shown.length;
   const lines = shown.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
   const rest = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
@@ -132,13 +132,13 @@ async function checkStorage(session: Session, options: Urls): Promise<void> {
 
 async function skipIds(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
-  // Refuses a missing SQLite file, which opening it for writing would create.
+  // Opening for writing would create a missing SQLite file.
   const existing = await storage.kind.openForReading(storage.url);
   await existing.close();
   await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'ids may have been skipped; run the same command again';
   const upTo = await new SkipIds(target.archive).execute();
-  sayUsed('wrote to', storage, session);
+  reportUsed('wrote to', storage, session);
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets are assigned ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

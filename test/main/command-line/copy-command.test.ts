@@ -31,8 +31,8 @@ it('a copy answers programs in JSON, and writes an audit line for each key', asy
   expect(again.stdout).toBe(
     'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
   );
-  const untold = await fails([...args, '--json'], {}, { stdout: FULL });
-  expect(untold.stderr).toContain('"audit":"key.copied"');
+  const unreported = await fails([...args, '--json'], {}, { stdout: FULL });
+  expect(unreported.stderr).toContain('"audit":"key.copied"');
 });
 
 it('a copy copies no pet when the target has another key under an id of the source', async () => {

@@ -101,8 +101,8 @@ describe('petstore keys', () => {
     const again = await keys(env, 'revoke', id!);
     expect(again.stdout).toContain(`is revoked already, since ${String(linesOf(revoke)[0]!['revokedAt'])}; `);
     expect(again.stderr).toBe('');
-    const untold = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
-    for (const { stderr } of [create, rotate, revoke, untold]) {
+    const unreported = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
+    for (const { stderr } of [create, rotate, revoke, unreported]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
   });
