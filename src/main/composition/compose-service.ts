@@ -22,7 +22,7 @@ import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { measuredApp } from './measure.ts';
 
-/** What the service is made of. Each token is registered once. */
+/** The parts of the service. Each token is registered once. */
 const PETS: InjectionToken<PetRepository> = Symbol('PetRepository');
 const KEYS: InjectionToken<ApiKeyRepository> = Symbol('ApiKeyRepository');
 const LIMITER: InjectionToken<RateLimiter> = Symbol('RateLimiter');
@@ -37,25 +37,25 @@ const APP: InjectionToken<RequestListener> = Symbol('app');
 /** What {@link composeService} makes itself. */
 type Made = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' | 'probe';
 
-/** What a service is composed of: the parts that differ between a shop, a test and a program that embeds the service. */
+/** The parts that differ between a shop, a test and a program that embeds the service. */
 export type Parts = Omit<AppDependencies, Made> & {
-  /** A storage without a limiter gets one that counts in memory. */
+  /** If the storage has no limiter, one in memory counts. */
   readonly storage: ServicePorts;
-  /** API keys in addition to those in the storage. */
+  /** Keys in addition to the stored keys. */
   readonly knownKeys: readonly KnownKey[];
-  /** Takes the place of the verifier of all these keys. */
+  /** Replaces the verifiers of all keys. */
   readonly tokens?: TokenVerifier | undefined;
   readonly metrics?: Metrics | undefined;
   readonly tracing?: Pick<Tracing, 'storage' | 'useCase' | 'app'> | undefined;
 };
 
 /**
- * The composition root of the service: which use case gets which adapter. Opens nothing, and starts nothing.
+ * The composition root. Opens nothing, and starts nothing.
  *
- * @returns the HTTP application, and what writes the last uses of API keys to the storage
+ * @returns the HTTP application, and a function that writes the last uses of API keys to the storage
  */
 export function composeService({ storage, knownKeys, tokens, now, metrics, tracing, ...settings }: Parts) {
-  // The storage. Metrics go around traces.
+  // Metrics wrap traces.
   const traced = tracing?.storage(storage) ?? storage;
   const limited = { ...traced, limiter: traced.limiter ?? new InMemoryRateLimiter() };
   const { pets, keys, limiter, probe } = metrics?.storage(limited) ?? limited;
@@ -64,13 +64,11 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   const check = oncePerSecond(() => probe.check(), { sharesFailures: true });
   root.register(LIMITER, { useValue: limiter }).register(PROBE, { useValue: { check } });
 
-  // The use cases.
   const useCase: TraceUseCase = tracing?.useCase ?? ((_, untraced) => untraced);
   provide(root, LIST_PETS, (c) => useCase('ListPets', new ListPets(c.resolve(PETS))));
   provide(root, CREATE_PET, (c) => useCase('CreatePet', new CreatePet(c.resolve(PETS), sha256)));
   provide(root, GET_PET, (c) => useCase('GetPet', new GetPet(c.resolve(PETS))));
 
-  // Who may call them.
   const onRefusal = metrics?.onTokenRefused;
   provide(root, STORED_TOKENS, (c) => new StoredTokenVerifier(c.resolve(KEYS), tokenForm, now, onRefusal));
   provide(root, TOKENS, (c) => {
@@ -79,7 +77,6 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
     return metrics?.tokens(verifier) ?? verifier;
   });
 
-  // The HTTP API.
   provide(root, APP, (c) => {
     const app = createApp({
       ...settings,
@@ -97,7 +94,7 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   return { app: root.resolve(APP), recordUses: () => root.resolve(STORED_TOKENS).recordUses() };
 }
 
-/** A part that is made when it is first resolved, and kept. */
+/** Makes the part when it is first resolved, and keeps it. */
 function provide<T>(
   root: DependencyContainer,
   token: InjectionToken<T>,

@@ -6,21 +6,20 @@ import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
 import type { Operation } from '../../adapters/http/operations/operation.ts';
 import { readBuild } from '../config/build.ts';
 
-/** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
+/** OPTIONS answers 204. A redirect to the page answers 302. */
 const STATUSES = [200, 201, 204, 302, ...Object.values(ERRORS).map(([status]) => status)];
 
-/** Loads and creates the metrics of this process. A service without them does not load prom-client. */
+/** A service without metrics does not load prom-client. */
 export async function loadMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
   return createMetrics({ isDeprecated, statuses: STATUSES }, readBuild());
 }
 
 function isDeprecated(method = '', route: string): boolean {
-  const isCalled = (one: Operation) => one.route === route && one.methods.includes(method);
-  return OPERATIONS.some((one) => one.deprecation !== undefined && isCalled(one));
+  const isCalled = (operation: Operation) => operation.route === route && operation.methods.includes(method);
+  return OPERATIONS.some((operation) => operation.deprecation !== undefined && isCalled(operation));
 }
 
-/** Counts the answers that the log is told about. */
 export function measuredLog(log: RequestLog, { requests }: Metrics): RequestLog {
   return {
     ...log,
@@ -31,7 +30,6 @@ export function measuredLog(log: RequestLog, { requests }: Metrics): RequestLog 
   };
 }
 
-/** Counts the requests that begin. */
 export function measuredApp(handle: RequestListener, { requests }: Metrics): RequestListener {
   return (request, response) => {
     requests.began();

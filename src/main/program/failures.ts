@@ -5,11 +5,12 @@ import { countText } from '../config/forms.ts';
 
 const FAILED = 1;
 const WRONG_USAGE = 2;
-/** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
+/** 128 + SIGPIPE: a shell reports this when the reader, such as `head`, has left. */
 const READER_GONE = 141;
 
 /**
- * A problem that an operator can fix takes one line. A bug shows its stack. A reader that is gone is no problem.
+ * Returns one line for a problem that an operator can fix, the stack for a bug, and no line for a reader that has
+ * left.
  *
  * @param help the command line that prints the help of the command
  */
@@ -24,15 +25,14 @@ export function explain(error: unknown, help: string) {
   return { lines: [error.stack ?? error.message], exitCode: FAILED };
 }
 
-/** A message can quote a value with line breaks, such as a file name. */
+/** A message can quote a file name with line breaks. */
 function oneLine({ message }: Error): string {
   return message.replaceAll(/\s+/g, ' ');
 }
 
-/** Standard output cannot be written: its reader is gone, or the disk is full. */
+/** The reader of standard output has left, or the disk is full. */
 export class OutputError extends Error {
   readonly fault = 'operator';
-  /** Such as `head`, which has read enough. */
   readonly isReaderGone: boolean;
 
   constructor(cause: Error) {
@@ -41,12 +41,12 @@ export class OutputError extends Error {
   }
 }
 
-/** The command line is wrong. The message is one line. It repeats no value, because a value may be a secret. */
+/** The message is one line without values, because a value may be a secret. */
 export class UsageError extends Error {
   readonly fault = 'client';
 }
 
-/** `check` has found something. The findings are on standard output. */
+/** `check` has printed the findings to standard output. */
 export class StorageUnsound extends Error {
   readonly fault = 'operator';
 

@@ -2,12 +2,11 @@ import { constants } from 'node:os';
 import type { StorageHost } from '../../application/ports/storage-health.ts';
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
-/** EX_IOERR of sysexits.h: a sync has failed, and the storage was left as the disk has it. */
+/** EX_IOERR of sysexits.h: docs/explanation/group-commit.md, "When a sync fails". */
 const STORAGE_FAILED = 74;
 
 type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
-/** The operating system or the user asked the program to stop. */
 export class Interrupted extends Error {
   readonly signal: Signal;
 
@@ -16,19 +15,19 @@ export class Interrupted extends Error {
     this.signal = signal;
   }
 
-  /** 128 plus the number of the signal, as shells report it. */
+  /** Shells report 128 plus the number of the signal. */
   get exitCode(): number {
     return 128 + constants.signals[this.signal];
   }
 }
 
-/** @param log takes its lines at once, or when the process exits */
+/** @param log writes each line immediately, or when the process exits */
 export function storageHost(log: Pick<StorageHost, 'warn'> & { fatal(message: string): void }): StorageHost {
   return {
     warn: (message) => log.warn(message),
     fatal(message) {
       log.fatal(message);
-      // Without a close. Waits for the calls that threads have in the system.
+      // Closes nothing. `exit` waits for the system calls that threads have begun.
       process.exit(STORAGE_FAILED);
     },
   };
@@ -42,22 +41,20 @@ export type Output = {
   write(text: string, callback?: (error?: Error | null) => void): unknown;
 };
 
-/** What the service and the commands get from the process. */
 export type Io = {
   readonly env: Env;
-  /** For the answer of a command, and nothing else. */
+  /** Only the answer of a command goes here. */
   readonly stdout: Output;
   readonly stderr: Output;
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
-  /** Decides, once, what each SIGHUP does, also one from before. By default it interrupts. */
+  /** Decides, once, what each SIGHUP does, also an earlier one. The default is to interrupt. */
   readonly onHangUp: (act?: () => void) => void;
-  /** The storages that a URL can name. */
   readonly storages: readonly StorageKind[];
   /** Starts the service, which ends the process itself. */
   readonly serve: (io: ServiceIo) => Promise<void>;
 };
 
-/** What the service gets. It handles interruptions itself: it drains first. */
+/** The service handles interruptions itself, because it drains first. */
 export type ServiceIo = Pick<Io, 'env' | 'signal' | 'onHangUp' | 'storages'>;
