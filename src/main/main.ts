@@ -1,18 +1,18 @@
 import { Interrupted } from './program/process.ts';
 
-// Before anything else is loaded. Signals have no default action for the first process of a container.
+// Signals have no default action for the first process of a container, so the handlers come before any import.
 const interruption = new AbortController();
 const interrupt = (signal: Interrupted['signal']) => interruption.abort(new Interrupted(signal));
-// What SIGHUP does depends on the command and its variables. One that comes earlier waits.
+// The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for that.
 const hangUp = Promise.withResolvers<() => void>();
 process.on('SIGINT', () => interrupt('SIGINT'));
 process.on('SIGTERM', () => interrupt('SIGTERM'));
 process.on('SIGHUP', () => void hangUp.promise.then((act) => act()));
 
-/** How long standard error may take to accept the last lines before the process ends anyway. */
+/** After 1 s the process ends, even if standard error has not accepted the last lines. */
 const LAST_LINES_MS = 1_000;
 
-// A failed write to standard output reaches its caller. A failed write to standard error cannot be reported anywhere.
+// A failed write to standard output reaches its caller. A failed write to standard error cannot be reported.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
 void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts')])
@@ -21,7 +21,7 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
       env: process.env,
       stdout: process.stdout,
       stderr: process.stderr,
-      // Opened on use only.
+      // Opened only by a command that reads standard input.
       stdin: () => process.stdin,
       signal: interruption.signal,
       onHangUp: (act = () => interrupt('SIGHUP')) => hangUp.resolve(act),
@@ -31,11 +31,11 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
   )
   .then(end);
 
-/** @param exitCode `undefined` for the service, which goes on */
+/** @param exitCode `undefined`: the service runs on */
 function end(exitCode: number | undefined): void {
   if (exitCode === undefined) return;
   process.exitCode = exitCode;
-  // An interrupted command may have abandoned a storage that hangs.
+  // An interrupted command may have abandoned an unresponsive storage.
   if (interruption.signal.aborted) process.exit();
   setTimeout(() => process.exit(), LAST_LINES_MS).unref();
 }

@@ -1,5 +1,5 @@
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
-import { type Given, readRows } from './rows.ts';
+import { type SetVariables, readRows } from './rows.ts';
 import { STORAGES } from './storages.ts';
 import { readTracing } from './tracing.ts';
 import { variables } from './variables.ts';
@@ -33,7 +33,7 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
 ) {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text)) as Given;
+  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text)) as SetVariables;
   const { values, problems } = readRows(variables(storages), given);
   const { certFile, keyFile, corsOrigins = [], ...others } = values;
   const { tracing, ...traces } = readTracing(given);

@@ -52,7 +52,6 @@ export function commaSeparated(text: string): readonly string[] {
   return text.split(',').map((item) => item.trim());
 }
 
-/** For example `1 pet` or `300 pets`. */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,7 +1,7 @@
 /** The environment without empty variables. */
-export type Given = Readonly<Record<string, string>>;
+export type SetVariables = Readonly<Record<string, string>>;
 
-/** The message is the rule that the text breaks. The name of the variable stands before it. */
+/** The message is the rule that the text breaks, without the name of the variable. */
 export class Refused extends Error {}
 
 export type Row<Value = unknown> = {
@@ -27,11 +27,8 @@ export function optional<V>(name: string, parse: Row<V>['parse'], help = ''): Ro
   return { name, parse, help };
 }
 
-/**
- * @returns the values, with `undefined` for each invalid variable, and one line per invalid variable with its rule,
- *   but no value, because a value may be a secret
- */
-export function readRows<R extends Rows>(rows: R, given: Given) {
+/** @returns one problem per invalid variable: its rule, but no value, because a value may be a secret */
+export function readRows<R extends Rows>(rows: R, given: SetVariables) {
   const problems: string[] = [];
   const values = Object.entries(rows).map(([key, { name, parse, initial }]) => {
     const text = given[name] ?? initial;

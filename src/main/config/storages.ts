@@ -4,12 +4,11 @@ import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../adapters/sqlite/storag
 import type { Storage, StorageKind } from '../../application/ports/storage-kind.ts';
 import { PROGRAM } from './build.ts';
 
-/** `DATABASE_URL` can name these storages. A new storage is a folder of adapters and an entry here. */
+/** A new storage is a folder of adapters and an entry here. */
 export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage(PROGRAM), memoryStorage];
 
 export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;
 
-/** Returns `undefined` when no storage has this form of URL. */
 export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {
   const kind = kinds.find((candidate) => candidate.isUrl(url));
   return kind && { kind, url };
@@ -22,7 +21,7 @@ export function kindsWith(
   return kinds.filter((kind) => kind[method] !== undefined);
 }
 
-/** Returns why no kind accepts the URL. In a message, this text follows the name of a variable or option. */
+/** Follows the name of a variable or option in a message. */
 export function databaseUrlProblem(url: string, kinds: readonly StorageKind[]): string {
   const [problem] = kinds.flatMap((kind) => kind.urlProblem?.(url) ?? []);
   return problem ?? `must be ${urlForms(kinds)}`;
@@ -33,7 +32,6 @@ export function urlForms(kinds: readonly Pick<StorageKind, 'urlForm'>[]): string
   return either(kinds.map(({ urlForm }) => urlForm));
 }
 
-/** For example `SQLite or MongoDB`. */
 export function namesOf(kinds: readonly StorageKind[]): string {
   return either(kinds.map(({ name }) => name));
 }

@@ -1,5 +1,5 @@
 import { form, oneOf } from './forms.ts';
-import { type Given, optional, readRows } from './rows.ts';
+import { type SetVariables, optional, readRows } from './rows.ts';
 
 const ROOT_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
 const SAMPLERS = [...ROOT_SAMPLERS, ...ROOT_SAMPLERS.map((root) => `parentbased_${root}` as const)];
@@ -22,13 +22,12 @@ const ratio = form('must be a number from 0 to 1', (text) => {
 export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing']>;
 
 /**
- * Reads the variables of OpenTelemetry that docs/reference/variables.md lists. Traces are on if
- * `OTEL_TRACES_EXPORTER` is `otlp`, or if it is absent and an endpoint is set, unless `OTEL_SDK_DISABLED` is `true`.
+ * Reads the variables of OpenTelemetry that docs/reference/variables.md lists.
  *
  * @returns a problem for an invalid endpoint, and a warning for every other invalid variable: docs/decisions.md, "A
  *   wrong value of OpenTelemetry's variables is a warning"
  */
-export function readTracing(given: Given) {
+export function readTracing(given: SetVariables) {
   const endpointName = nameFor('ENDPOINT', given);
   const { values, problems: ignored } = readRows(
     {
@@ -63,7 +62,7 @@ export function readTracing(given: Given) {
 }
 
 /** The variable for traces alone wins over the variable for all signals. */
-function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', given: Given): string {
+function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', given: SetVariables): string {
   const own = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
   return own in given ? own : `OTEL_EXPORTER_OTLP_${setting}`;
 }

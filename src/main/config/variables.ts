@@ -87,7 +87,6 @@ export function variables(storages: readonly StorageKind[]) {
     .join(' or ');
   return {
     host: row('HOST', anyText, '127.0.0.1', 'the address to listen on'),
-    /** 0 takes a free port. */
     port: row('PORT', port, '3000', 'the port; 0 takes a free one, and the start-up line says which'),
     storage: row(
       'DATABASE_URL',
@@ -106,14 +105,14 @@ export function variables(storages: readonly StorageKind[]) {
     rateLimit: optional('RATE_LIMIT', rateLimit, 'how many requests a key may send, such as 600/60s'),
     maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; further ones are closed'),
     metricsHost: row('METRICS_HOST', anyText, '127.0.0.1', 'the address for /metrics, which needs no key'),
-    /** 0 takes a free port. `undefined`: no metrics. */
+    /** `undefined`: no metrics. */
     metricsPort: optional('METRICS_PORT', port, 'the port for /metrics, for Prometheus; 0 takes a free one'),
     certFile: optional('TLS_CERT', anyText, 'the certificate and its chain in a PEM file, for HTTPS'),
     keyFile: optional('TLS_KEY', anyText, 'the private key of TLS_CERT in a PEM file, not encrypted'),
     logLevel: row('LOG_LEVEL', oneOf(LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
-    /** How long the service accepts connections after the signal. */
+    /** The service accepts connections for this long after the signal. */
     shutdownDelayMs: row('SHUTDOWN_DELAY', time, '0s', 'how long a drain still accepts, with /readyz at 503'),
-    /** How long open requests may then take. */
+    /** Open requests may then take this long. */
     shutdownTimeoutMs: row('SHUTDOWN_TIMEOUT', time, '25s', 'how long requests in flight may then take'),
   };
 }

@@ -2,15 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { VARIABLE_NAMES } from './variables.ts';
 
-type Given = Readonly<Record<string, string | undefined>>;
+type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * An empty variable counts as absent.
- *
- * @returns one line per variable that may be a misspelt variable of ours (one letter added, missing or wrong, or two
- *   neighbours swapped), and one line for the file `.env`
+ * @returns a line per variable that may be a misspelt variable of ours (one letter added, missing or wrong, or two
+ *   neighbours swapped), and a line for the file `.env`
  */
-export function withoutEffect(env: Given): readonly string[] {
+export function withoutEffect(env: Variables): readonly string[] {
   const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
   const misspelt = VARIABLE_NAMES.flatMap((meant) =>
     foreign
@@ -23,8 +21,8 @@ export function withoutEffect(env: Given): readonly string[] {
 /**
  * Finds variables that only `.env` in the working directory sets: docs/decisions.md, "No file .env is read unasked".
  */
-function unreadFile(env: Given): readonly string[] {
-  let given: Given = {};
+function unreadFile(env: Variables): readonly string[] {
+  let given: Variables = {};
   try {
     if (statSync('.env').isFile()) given = parseEnv(readFileSync('.env', 'utf8'));
   } catch (error) {

@@ -25,7 +25,7 @@ export function openStandardError(): BoundedOutput {
   return openOutput(2);
 }
 
-/** At the exit of the process, the remaining lines are written as far as the reader takes them. */
+/** At the exit of the process, the output writes its last lines, as far as the reader takes them. */
 function openOutput(fd: 1 | 2, options: BoundedOutputOptions = {}): BoundedOutput {
   const output = new BoundedOutput(nonBlocking(fd), options);
   process.once('exit', () => output.end());

@@ -28,12 +28,12 @@ type Outage = {
 };
 
 /**
- * An outage ends with the first success after 10 s without a failure. At most one failure is logged per 10 s. See
- * docs/decisions.md, "An outage of the storage has a line".
+ * An outage ends after 10 s without a failure, and logs at most one failure per 10 s: docs/decisions.md, "An outage
+ * of the storage has a line at its begin".
  */
 const QUIET_MS = 10_000;
 
-/** One cause can produce thousands of connection errors per second, so the log has each error once per minute. */
+/** Each error is logged once per minute, because one cause can produce thousands per second. */
 const SAME_ERROR_MS = 60_000;
 
 /** The only text from a client in these log lines is the request id. */

@@ -2,14 +2,11 @@ import type { RequestListener } from 'node:http';
 import { type HttpServer, listen, type ListenOptions } from '../../adapters/http/server/listen.ts';
 import { StartError } from '../config/config.ts';
 
-/** The beginning of the names HOST and PORT. */
 type Prefix = '' | 'METRICS_';
 
 /**
- * Listens.
- *
- * @param prefix of the variables that name the address
- * @throws {StartError} saying which of them to change
+ * @param prefix of the variables HOST and PORT that name the address
+ * @throws {StartError} with the variable to change
  */
 export async function listenAt(
   prefix: Prefix,
@@ -35,7 +32,7 @@ function addressProblem(
     EADDRINUSE: `PORT is ${port}, which is in use on ${host}: stop what uses it, or set another ${prefix}PORT`,
     EACCES: `PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
   };
-  // A URL may have a password.
+  // HOST may be a URL with a password.
   const given = JSON.stringify(host.replace(/^.*@/s, '…@'));
   const elsewhere =
     `HOST is ${given}, where this machine cannot listen (${code}): set it to an address of this machine, such as ` +

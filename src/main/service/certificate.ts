@@ -5,16 +5,15 @@ import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import { StartError, type TlsFiles } from '../config/config.ts';
 
-/** The certificate of the service, with its key. */
 type Certificate = TlsPair & { readonly validTo: Date };
 
-/** How long before its end a certificate counts as about to expire, in milliseconds: 14 days. */
 const NEAR_END_MS = 14 * 24 * 3_600_000;
 
 /**
- * Reads the certificate and its key, and checks that a server can use them. Warns of the time for which they are valid.
+ * Warns if the certificate is not valid now, or ends soon.
  *
- * @throws {StartError} when a file cannot be read or used. Has no contents, which may be a secret
+ * @throws {StartError} when a server cannot use the certificate and its key. The error quotes no contents, which may
+ *   be secret
  */
 export async function readCertificate(
   { certFile, keyFile }: TlsFiles,
@@ -22,7 +21,7 @@ export async function readCertificate(
 ): Promise<Certificate> {
   const [cert, key] = [await readPem('TLS_CERT', certFile), await readPem('TLS_KEY', keyFile)];
   const first = usable('TLS_CERT has no certificate in PEM form', () => new X509Certificate(cert));
-  // Finds, for example, a broken chain and a key that is too short.
+  // Finds, for example, a broken chain or a key that is too short.
   const { createSecureContext } = await import('node:tls');
   usable('TLS_CERT cannot be used', () => createSecureContext({ cert }));
   if (key.includes('ENCRYPTED')) {
@@ -34,7 +33,7 @@ export async function readCertificate(
   return { cert, key, validTo: first.validToDate };
 }
 
-/** What is wrong with the time for which the certificate is valid, or soon will be. */
+/** @returns a warning if the certificate is not valid now, or ends within 14 days */
 export function expiryWarning(
   { validFromDate: from, validToDate: to }: Pick<X509Certificate, 'validFromDate' | 'validToDate'>,
   now: Date,
@@ -56,7 +55,7 @@ async function readPem(variable: 'TLS_CERT' | 'TLS_KEY', file: string): Promise<
   });
 }
 
-/** @throws {StartError} with OpenSSL's reason, which is one of its own texts */
+/** @throws {StartError} with OpenSSL's reason, which quotes no file */
 function usable<T>(problem: string, make: () => T): T {
   try {
     return make();
@@ -68,10 +67,8 @@ function usable<T>(problem: string, make: () => T): T {
 }
 
 /**
- * A function that reads the certificate and its key again, for new connections. It logs a pair that cannot be used, and
- * the one from before stays in use. Calls follow each other, so that the last one decides.
- *
- * @param use gets each pair that can be used
+ * The result reads the files again, for new connections. A refused pair is logged, and the old pair stays in use.
+ * Calls run one after another, so that the last call decides.
  */
 export function certificateRenewal(files: TlsFiles, use: (pair: TlsPair) => void, log: Logger): () => void {
   const renew = async () => {

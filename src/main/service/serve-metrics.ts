@@ -6,10 +6,7 @@ import type { Config } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 import { listenAt } from './address.ts';
 
-/**
- * Few clients scrape, and none of them sends a body. Their connections must not take the file descriptors that the API
- * and the storage need.
- */
+/** Few clients scrape, and none sends a body. The limits keep file descriptors free for the API and the storage. */
 const LIMITS = {
   headersTimeoutMs: 2_000,
   requestTimeoutMs: 2_000,
@@ -19,14 +16,13 @@ const LIMITS = {
   maxHeldBytes: 8 * 1024 * 1024,
 } as const satisfies Partial<ServerLimits>;
 
-/** How long the last scrape may take at the end. */
 const LAST_SCRAPE_MS = 200;
 
 /**
- * Serves `/metrics`, until the result is disposed of. Scrapes are not measured, and only their failures are logged.
+ * Scrapes are not measured; only their failures are logged.
  *
- * @param text called for each scrape
- * @throws {StartError} when it cannot listen
+ * @param text called once per scrape
+ * @throws {StartError} when the address cannot be used
  */
 export async function serveMetrics(
   text: () => Promise<string>,
@@ -42,7 +38,7 @@ export async function serveMetrics(
   };
 }
 
-/** Where a server listens, such as `http://127.0.0.1:3000`. */
+/** For example `http://127.0.0.1:3000`. */
 export function urlOf(
   { host, tls }: Pick<Config, 'host'> & { readonly tls?: unknown },
   { port }: HttpServer,

@@ -8,14 +8,12 @@ import type { Interrupted, ServiceIo } from '../program/process.ts';
 import { CREATE_KEY } from './start-keys.ts';
 import { type Service, start } from './start.ts';
 
-/** How long the process may take to close the storage after `SHUTDOWN_DELAY` and `SHUTDOWN_TIMEOUT`. */
+/** How long closing the storage may take: docs/explanation/a-drain.md, "How long it takes". */
 const CLOSE_MS = 3_000;
 
 /**
- * Starts the service. It runs until an interruption or a bug ends it.
- *
- * With TLS, or with certificates in `DATABASE_URL`, a hang-up (SIGHUP) makes it read all certificates again. Otherwise
- * there is nothing to read again, and a hang-up interrupts: the terminal that the service was started in has closed.
+ * SIGHUP reads the certificates again if there are any, and else ends the service: docs/explanation/a-drain.md, "What
+ * starts a drain".
  *
  * @throws {StartError}
  * @throws what `start` throws
@@ -34,11 +32,10 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
-  // Flushed at once, because scripts wait for this line.
+  // Flushed immediately, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
-    // A key never goes into the log.
-    // Few certificates are for the loopback address, which is the only one that a key is made for.
+    // A key is made only on loopback, for which few certificates are valid.
     const insecure = config.tls === undefined ? '' : '--insecure ';
     const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
@@ -51,7 +48,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
 }
 
 /**
- * Starts a service, and stops it at an interruption or a bug. Then the process ends.
+ * An interruption or a bug stops the service: docs/explanation/a-drain.md.
  *
  * @param signal aborted with an {@link Interrupted}
  * @returns the service, when it listens
@@ -66,12 +63,12 @@ async function runUntilStopped(
   let stopping = false;
 
   const stop = async (reason: string) => {
-    // The terminal and npm both send the signal of one Ctrl-C.
+    // One Ctrl-C sends two signals.
     if (stopping) return;
     stopping = true;
     const stopped = service?.stop();
     log.info({ reason }, 'shutting down');
-    // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
+    // No request is in progress, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
     const giveUp = () => {
@@ -80,7 +77,7 @@ async function runUntilStopped(
     };
     setTimeout(giveUp, config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS).unref();
     log.info({ cutOff: await stopped }, 'stopped');
-    // A server of the storage, or a receiver of traces, that does not answer would keep the process alive.
+    // An unresponsive storage or receiver of traces would keep the process alive.
     process.exit();
   };
   const crash = (err: unknown) => {
@@ -91,7 +88,7 @@ async function runUntilStopped(
   const onAbort = () => void stop((signal.reason as Interrupted).signal);
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort);
-  // Unhandled rejections arrive here too, also that of a stop that fails.
+  // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
   service = await starting();

@@ -11,25 +11,24 @@ import { type Config, StartError } from '../config/config.ts';
 type Context = {
   readonly now: () => Date;
   readonly log: Readonly<Record<'info' | 'warn', (message: string) => void>>;
-  /** Whether standard error is a log. */
+  /** Standard error goes to a log, where a token must not be. */
   readonly isLogged?: boolean | undefined;
 };
 
-/** An API key that the service has made for itself. */
 export type MadeKey = Omit<MintedKey, 'digest'> & { readonly label: string };
 
 export type StartKeys = {
-  /** The keys in addition to those in the storage. */
+  /** Keys in addition to the stored keys. */
   readonly known: readonly KnownKey[];
-  /** The key that was made for this start. Shown only to the person who started the service. */
+  /** Only the person who started the service sees this key. */
   readonly made?: MadeKey;
 };
 
 /**
- * The keys in addition to those in the storage: those of `API_KEYS`, or a new one if there is no key at all. A new key
- * is printed, so one is made only if no other machine can reach the service, and if no log keeps the print.
+ * See docs/explanation/keys-and-their-cache.md, "The first start". A new key is printed, so no other machine may
+ * reach the service, and no log may keep the output.
  *
- * @throws {StartError} when there is no key and others could reach the service
+ * @throws {StartError} when there is no key and other machines could reach the service
  * @throws {StorageUnavailable}
  */
 export async function startKeys(
@@ -40,11 +39,11 @@ export async function startKeys(
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
   for (const key of keys) {
-    // Its id may be damaged too, and then no request with the key finds it.
+    // A damaged id hides the record from requests.
     if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);
   }
   if (keys.length > 0) {
-    // No new key here: it would undo what an operator has revoked or let expire.
+    // A new key would undo what an operator has revoked or let expire.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
       log.warn(`no API key is valid now; run: ${CREATE_KEY}`);
     } else {
@@ -69,10 +68,8 @@ export async function startKeys(
   return { known: [knownKey(made)], made };
 }
 
-/** The command that creates a key in the storage. */
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;
 
-/** Whether only this machine can reach a service with this `HOST`. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

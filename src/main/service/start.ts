@@ -14,48 +14,43 @@ import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { isLoopback, type MadeKey, startKeys } from './start-keys.ts';
 
 export type Service = {
-  /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
+  /** For example `http://127.0.0.1:3000`, or `https:` with TLS. */
   readonly url: string;
-  /** Where its metrics are, if it serves them. */
   readonly metricsUrl?: string | undefined;
-  /** The API key that was made for this start, if one was. */
+  /** Only a start without any key makes a key. */
   readonly madeKey: MadeKey | undefined;
-  /** Reads the certificates again, for new connections: its own, and those of its storage. */
+  /** Reads the certificates of the service and its storage again, for new connections. */
   renewCertificates(): Promise<void>;
-  /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
+  /** @returns how many connections were cut off */
   stop(): Promise<number>;
 };
 
 export type StartOptions = {
-  /** The clock. The clock of the system by default. */
   readonly now?: () => Date;
-  /** How often the uses of API keys are written to the storage. 10 seconds by default. */
+  /** The default is 10 s. */
   readonly recordUsesEveryMs?: number;
-  /** `SERVER_LIMITS` by default. */
   readonly limits?: Partial<ServerLimits>;
-  /** Whether standard error is a log, in which a key must not be. Not by default. */
+  /** Standard error goes to a log, where a token must not be. */
   readonly isLogged?: boolean;
 };
 
-/** More often than the repository writes one key's use, to show a first use soon. */
+/** More often than the repository writes the use of one key (once per 60 s), so that a first use shows soon. */
 const RECORD_USES_EVERY_MS = 10_000;
 
-/** It names no variable: without a proxy, TRUST_PROXY would let clients forge addresses. */
+/** Without a proxy, TRUST_PROXY would let clients forge addresses, so the text names no variable. */
 const NO_PROXY =
   'other machines can reach this port, and no setting names a proxy; a port that strangers can reach belongs behind ' +
   'one that limits the connections and the time of each address';
 
-/** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;
 
 /**
- * Opens the storage, composes the service and listens. Closes what it opened when a later step fails. Metrics are served
- * from before the storage is opened until after it is closed.
+ * Closes what it has opened when a later step fails. Metrics are served while the storage opens and closes.
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {StartError} when the service has no API key and others could reach it, or when it cannot listen or use its
- *   certificate
+ * @throws {StartError} when others could reach a service without API keys, or the address or certificate cannot be
+ *   used
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
   const { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged } = options;
@@ -71,7 +66,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     ...meter,
   });
   opening.defer(() => storage.close());
-  // A service without traces does not load the SDK of OpenTelemetry.
+  // Only a service with traces loads the SDK of OpenTelemetry.
   const tracing =
     config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
@@ -118,7 +113,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   };
 }
 
-/** Writes the uses of API keys to the storage, until it is disposed of. */
+/** Writes the uses of API keys until disposed of. */
 function recording(recordUses: () => Promise<void>, everyMs: number, log: Logger): AsyncDisposable {
   const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
   const record = () => recordUses().catch(notRecorded);
@@ -126,7 +121,7 @@ function recording(recordUses: () => Promise<void>, everyMs: number, log: Logger
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      // A storage that does not answer does not delay the stop.
+      // An unresponsive storage must not delay the stop.
       await Promise.race([record(), sleep(LAST_USES_MS, undefined, { ref: false })]);
     },
   };

@@ -2,17 +2,18 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 
-/** How long exports must succeed before a failure counts as over: a receiver that comes and goes must not flood the log. */
+/**
+ * A failure ends when exports have succeeded for 60 s. A receiver that comes and goes then does not flood the log.
+ */
 const QUIET_MS = 60_000;
 
 /**
- * Reports to the operator when spans begin to be lost, and when exports work again.
+ * Logs when spans begin to be lost, and when exports work again.
  *
- * @returns the exporter, whose every outcome is watched, and what takes the warnings of the SDK: it warns when its queue
- *   was full
+ * @returns the exporter to use, and a listener for warnings of the SDK, such as that its queue was full
  */
 export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 'warn'>) {
-  /** When spans were last lost, on the clock of `performance.now()`. `undefined`: exports work. */
+  /** By `performance.now()`. `undefined`: exports work. */
   let lostMs: number | undefined;
   const lost = (reason: string) => {
     if (lostMs === undefined) log.warn({ reason }, 'traces are not exported: spans are lost');
@@ -39,7 +40,7 @@ export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 
   return { watched, onSdkWarning };
 }
 
-/** Without the other properties of the error: one of them is what the receiver answered. */
+/** Omits the other properties, because one is the answer of the receiver. */
 function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): string {
   // An error for several addresses has no message of its own.
   return [error?.message, error?.code].filter(Boolean).join(', ') || 'unknown';

@@ -16,13 +16,12 @@ import type { TracingConfig } from '../config/tracing.ts';
 import { watchExports } from './export-failures.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 
-/** The default of `OTEL_SERVICE_NAME`. The npm package has another name. */
+/** The default of `OTEL_SERVICE_NAME`. */
 const NAME = 'petstore';
 
-/** The specification has no limit here. A URL may have 16 KiB, and many spans may wait. */
+/** OpenTelemetry sets no limit, a URL may have 16 KiB, and many spans may wait. */
 const MAX_ATTRIBUTE_CHARS = 1024;
 
-/** How long a stop waits for the receiver of the last spans. */
 const LAST_SPANS_MS = 1_000;
 
 const SAMPLERS = {
@@ -35,16 +34,15 @@ const SAMPLERS = {
     new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) }),
 } satisfies Record<TracingConfig['sampler'], (ratio: number) => sdk.Sampler>;
 
-/** Adds spans to the parts of the service. */
 export type Tracing = ReturnType<typeof openTracing>;
 
-/** Starts the SDK, which sends spans until `stop`. One at a time in a process. */
+/** Sends spans until `stop`. A process has at most one SDK at a time. */
 export function openTracing(
   config: TracingConfig,
   { publicUrl, trustProxy, storage: { kind } }: Pick<Config, 'publicUrl' | 'trustProxy' | 'storage'>,
   log: Logger,
 ) {
-  // The SDK reads the variables of the exporter and of the resource itself, but not from --env.
+  // The SDK reads only the environment, not the file of --env.
   Object.assign(process.env, config.variables);
   onSdkWarning((message) => log.warn(message));
   const exports = watchExports(new OTLPTraceExporter(), log);
@@ -64,9 +62,8 @@ export function openTracing(
     storage: (storage: ServicePorts) => traceStorage(storage, tracer, kind.system),
     useCase: useCaseTracer(tracer),
     app: (app: RequestListener) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
-    /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */
     requestLog: (lines: Logger) => tracedRequestLog(lines, requests),
-    /** Sends the last spans, for a second at most. Call it when the service has drained. */
+    /** Sends the last spans, for at most 1 s. Call `stop` when the service has drained. */
     async stop() {
       const isSent = Promise.allSettled([provider.shutdown()]).then(() => true);
       const inTime = await Promise.race([isSent, sleep(LAST_SPANS_MS, false, { ref: false })]);
@@ -77,13 +74,13 @@ export function openTracing(
   };
 }
 
-/** Its errors are the outcomes of exports, which are known. */
+/** Errors of the SDK are outcomes of exports, which {@link watchExports} logs. */
 function onSdkWarning(warn: (message: string) => void): void {
   const logger = { error() {}, warn, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` replace the name and the version. */
+/** The environment can replace the name and the version. */
 function resourceOf() {
   const { serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector } = resources;
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];

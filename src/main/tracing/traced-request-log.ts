@@ -5,9 +5,8 @@ import type { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { requestLog } from '../log/request-log.ts';
 
 /**
- * Like `requestLog`, with the ids of the trace in every line of a request. Their names are those of
- * https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/. It ends the span of a request with its
- * line.
+ * Adds ids of traces to log lines, by https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/.
+ * The last line of a request ends its span.
  */
 export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   const lines = requestLog(log.child({}, { formatters: { log: withTraceIds } }));
@@ -20,7 +19,7 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   };
 }
 
-/** Only the lines of a request: others may be logged while the context of one is active. */
+/** Lines without a request id may be logged while the context of a request is active. */
 function withTraceIds(fields: { readonly requestId?: unknown }): object {
   const span = fields.requestId === undefined ? undefined : trace.getSpanContext(context.active());
   if (span === undefined) return fields;
