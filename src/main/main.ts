@@ -1,6 +1,6 @@
 import { Interrupted } from './program/process.ts';
 
-// Signals have no default action for the first process of a container, so the handlers come before any import.
+// Signals have no default action for the first process of a container, so their handlers come first.
 const interruption = new AbortController();
 const interrupt = (signal: Interrupted['signal']) => interruption.abort(new Interrupted(signal));
 // The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for that.

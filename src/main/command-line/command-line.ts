@@ -48,6 +48,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .exitOverride()
     .configureOutput({
       writeOut: (part) => void (text += part),
+      // Errors of commander become UsageErrors.
       outputError: () => {},
       writeErr: () => {},
       getOutHelpWidth: () => columns,
@@ -72,6 +73,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     petstore.parse(isNested ? [...argv.slice(1), '--help'] : argv, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
+    // No command is named.
     if (error.code === 'commander.help' && petstore.args.length === 0) perform = serve;
     else if (error.exitCode !== 0) perform = () => refuse(error, petstore);
   }

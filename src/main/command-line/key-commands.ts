@@ -116,6 +116,7 @@ async function listKeys(session: Session): Promise<void> {
   const json = all.map((key) => keyJson(key, session.now));
   reportUsed('read from', opened.storage, session);
   await session.answer(keyTable(all, session.now), json);
+  // Last, so that the list shows the other keys.
   all.forEach(throwIfDamaged);
 }
 

@@ -6,8 +6,8 @@ import { Session } from './session.ts';
 
 /**
  * @param argv without the paths of Node and the program
- * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n;
- *   `undefined` when the service has started, which ends the process itself
+ * @returns the exit code (docs/reference/commands.md), or `undefined` when the service has started, which ends the
+ *   process itself
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);

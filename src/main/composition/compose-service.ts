@@ -39,7 +39,7 @@ type Made = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' | 'probe'
 
 /** The parts that differ between a shop, a test and a program that embeds the service. */
 export type Parts = Omit<AppDependencies, Made> & {
-  /** If the storage has no limiter, one in memory counts. */
+  /** Without a limiter, one in memory counts. */
   readonly storage: ServicePorts;
   /** Keys in addition to the stored keys. */
   readonly knownKeys: readonly KnownKey[];
@@ -94,7 +94,6 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   return { app: root.resolve(APP), recordUses: () => root.resolve(STORED_TOKENS).recordUses() };
 }
 
-/** Makes the part when it is first resolved, and keeps it. */
 function provide<T>(
   root: DependencyContainer,
   token: InjectionToken<T>,

@@ -11,6 +11,7 @@ export type TlsFiles = NonNullable<Config['tls']>;
 /** A variable, a file or an address is wrong. */
 export class StartError extends Error {
   readonly fault = 'operator';
+  /** Printable lines. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

@@ -38,7 +38,6 @@ export async function serveMetrics(
   };
 }
 
-/** For example `http://127.0.0.1:3000`. */
 export function urlOf(
   { host, tls }: Pick<Config, 'host'> & { readonly tls?: unknown },
   { port }: HttpServer,

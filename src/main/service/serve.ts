@@ -35,7 +35,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   // Flushed immediately, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
-    // A key is made only on loopback, for which few certificates are valid.
+    // A key never goes into the log. A key is made only on loopback, for which few certificates are valid.
     const insecure = config.tls === undefined ? '' : '--insecure ';
     const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(

@@ -45,12 +45,12 @@ const NO_PROXY =
 const LAST_USES_MS = 1_000;
 
 /**
- * Closes what it has opened when a later step fails. Metrics are served while the storage opens and closes.
+ * Opens the storage, composes the service and listens. Closes what it has opened when a later step fails. Metrics are
+ * served from before the storage opens until after it closes.
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {StartError} when others could reach a service without API keys, or the address or certificate cannot be
- *   used
+ * @throws {StartError} when others could reach a service without API keys, or the address or certificate is wrong
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
   const { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged } = options;

@@ -63,7 +63,7 @@ export function openTracing(
     useCase: useCaseTracer(tracer),
     app: (app: RequestListener) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
     requestLog: (lines: Logger) => tracedRequestLog(lines, requests),
-    /** Sends the last spans, for at most 1 s. Call `stop` when the service has drained. */
+    /** Sends the last spans, for at most 1 s after the drain. */
     async stop() {
       const isSent = Promise.allSettled([provider.shutdown()]).then(() => true);
       const inTime = await Promise.race([isSent, sleep(LAST_SPANS_MS, false, { ref: false })]);
