@@ -1,5 +1,5 @@
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
-import { type SetVariables, readRows } from './rows.ts';
+import { readRows, type SetVariables } from './rows.ts';
 import { STORAGES } from './storages.ts';
 import { readTracing } from './tracing.ts';
 import { variables } from './variables.ts';
@@ -22,8 +22,7 @@ export class StartError extends Error {
 }
 
 /** Earlier builds had this variable. */
-const WORKERS_REMOVED =
-  'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
+const NO_WORKERS = 'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
 
 /**
  * An empty variable counts as absent.
@@ -41,7 +40,7 @@ export function readConfig(
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('TLS_CERT and TLS_KEY must be set together');
   }
-  if ('WORKERS' in given) problems.push(WORKERS_REMOVED);
+  if ('WORKERS' in given) problems.push(NO_WORKERS);
   if (problems.length + traces.problems.length > 0) throw new StartError([...problems, ...traces.problems]);
   return {
     ...others,

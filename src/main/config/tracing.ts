@@ -1,5 +1,5 @@
 import { form, oneOf } from './forms.ts';
-import { type SetVariables, optional, readRows } from './rows.ts';
+import { optional, readRows, type SetVariables } from './rows.ts';
 
 const ROOT_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
 const SAMPLERS = [...ROOT_SAMPLERS, ...ROOT_SAMPLERS.map((root) => `parentbased_${root}` as const)];
