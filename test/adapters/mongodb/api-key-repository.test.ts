@@ -29,7 +29,7 @@ async function open(url: string) {
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
-  it('are stored as these documents', async () => {
+  it('are stored in the documented form', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
@@ -44,7 +44,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are found in one query when many are requested at once, and queries begin 5 ms apart at least', async () => {
+  it('are found by one query when many are requested at the same time, and queries begin at least 5 ms apart', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await Promise.all(numbers(50).map((n) => keys.insert(aKey(n))));
@@ -72,7 +72,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(queried()).toStrictEqual([100, 2, 1]);
   });
 
-  it('record their use with one command, without an upsert', async () => {
+  it('have their last uses recorded by one command, without an upsert', async () => {
     const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
@@ -91,7 +91,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
     { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
     { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-  ] as const)('$method takes effect once if the reply is lost', async ({ method, command, expected }) => {
+  ] as const)('are changed once by $method if its reply is lost', async ({ method, command, expected }) => {
     const { url } = await emptyDatabase();
     const { keys: witness } = await open(url);
     if (method !== 'insert') await witness.insert(key);

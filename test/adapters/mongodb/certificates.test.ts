@@ -43,7 +43,7 @@ async function tlsMongod() {
 }
 
 describe.skipIf(none)(`certificates of MongoDB${none ? ' (left out: no mongod process)' : ''}`, () => {
-  it('are read again when a connection fails, and the log has the newest reason until they fit', async () => {
+  it('are read again when a connection fails, and the log has the newest reason until they are valid', async () => {
     const { url, address, replace, restart } = await tlsMongod();
     const warnings: string[] = [];
     const log = { warn: (line: string) => void warnings.push(line) };
@@ -62,7 +62,7 @@ describe.skipIf(none)(`certificates of MongoDB${none ? ' (left out: no mongod pr
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
   });
 
-  it('are read again at a SIGHUP, which does not stop a service that has them', async () => {
+  it('are read again after a SIGHUP, which does not stop the service', async () => {
     const { url, replace, restart } = await tlsMongod();
     const service = runService({ DATABASE_URL: url, API_KEYS: KEY });
     const readyz = `${await service.url()}/readyz`;

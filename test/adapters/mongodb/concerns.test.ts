@@ -23,7 +23,7 @@ async function open(url: string) {
 }
 
 // In every test with MongoDB, watch-commands.ts fails each command that the journals of a majority do not acknowledge.
-it.skipIf(mongo === undefined)('every kind of write and read is watched', async () => {
+it.skipIf(mongo === undefined)('these tests watch every command of a storage in MongoDB', async () => {
   sent.clear();
   const { url, db } = await freshDatabase(mongo!, { migrated: false });
   await db.createCollection('pets');
@@ -66,7 +66,7 @@ it.skipIf(mongo === undefined).each<readonly [string, (ports: Ports) => Promise<
   ['count', ({ archive }) => archive.count(1n)],
   ['read', ({ archive }) => archive.read(0n, 10)],
   ['write', ({ archive }) => archive.write([anArchivedPet({ id: 1n })])],
-])('the first call of a client of MongoDB confirms the primary: %s', async (_, call) => {
+])('the first call of a MongoDB client confirms the primary: %s', async (_, call) => {
   const { url } = await emptyDatabase();
   const { ports, commands } = await open(url);
   await call(ports);

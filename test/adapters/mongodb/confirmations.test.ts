@@ -73,7 +73,7 @@ async function confirmed(): Promise<void> {
   await first;
 }
 
-it('confirms the primary before the first read, with a linearizable read, and not again', async () => {
+it('ConfirmedReads confirms the primary with a linearizable read before the first read, and not again', async () => {
   const work = vi.fn<() => Promise<string>>(async () => 'pets');
   const reading = read(work);
   await turn();
@@ -91,7 +91,7 @@ it('confirms the primary before the first read, with a linearizable read, and no
   expect(work).toHaveBeenCalledTimes(2);
 });
 
-it('confirms a miss, and reads again', async () => {
+it('ConfirmedReads confirms the primary after a miss, and reads again', async () => {
   await confirmed();
   const isMiss = (result: number) => result === 1;
   let reads = 0;
@@ -104,7 +104,7 @@ it('confirms a miss, and reads again', async () => {
   expect(driver.confirmations).toHaveLength(2);
 });
 
-it('confirms a miss once, if the primary was confirmed for this read', async () => {
+it('ConfirmedReads does not read again after a miss if it confirmed the primary for this read', async () => {
   const work = vi.fn<() => Promise<void>>(async () => {});
   const missing = read(work, () => true);
   await driver.confirm();
@@ -115,10 +115,10 @@ it('confirms a miss once, if the primary was confirmed for this read', async () 
 });
 
 it.each([
-  ['of another member', 'a 1', 'b 2', 2],
-  ['of the same member in another term', 'a 1', 'a 3', 2],
-  ['that is still the same', 'a 1', 'a 1', 1],
-])('confirms a primary %s', async (_, before, after, confirmations) => {
+  ['another member becomes primary', 'a 1', 'b 2', 2],
+  ['the same member becomes primary in another term', 'a 1', 'a 3', 2],
+  ['the same member stays primary', 'a 1', 'a 1', 1],
+])('ConfirmedReads confirms each primary once: %s', async (_, before, after, confirmations) => {
   driver.sees(members(before, ...WHOLE));
   await confirmed();
   driver.sees(members(after, ...WHOLE));
@@ -129,7 +129,7 @@ it.each([
   expect(driver.confirmations).toHaveLength(confirmations);
 });
 
-it('knows from the first event which primary it has confirmed', async () => {
+it('ConfirmedReads knows from the first topology event which primary it has confirmed', async () => {
   await confirmed();
   const [primary, ...others] = members('a 1', ...WHOLE);
   const before = { servers: new Map([[primary!.address, primary]]) };
@@ -139,7 +139,7 @@ it('knows from the first event which primary it has confirmed', async () => {
   expect(await read(async () => 'pets')).toBe('pets');
 });
 
-it('retries a read if the primary changes during it, or during its confirmation', async () => {
+it('ConfirmedReads repeats a read if the primary changes during it, or during its confirmation', async () => {
   driver.sees(members('z 0', ...WHOLE));
   const results = ['stale', 'stale', 'pets'];
   const work = vi.fn<() => Promise<string | undefined>>(async () => {
@@ -161,7 +161,7 @@ it.each<readonly [string, readonly Server[], boolean]>([
   ['two of three', members('a 1', 'RSSecondary', 'Unknown'), false],
   ['two of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
   ['three of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
-])('confirms every read while it sees too few members: %s', async (_, servers, isConfirmed) => {
+])('ConfirmedReads confirms every read unless it sees a majority: %s', async (_, servers, isConfirmed) => {
   driver.sees(members('a 1', ...WHOLE));
   await confirmed();
   driver.sees(servers);

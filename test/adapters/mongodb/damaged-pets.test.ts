@@ -54,7 +54,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     ['an int32', new Int32(7)],
     ['zero', Long.ZERO],
     ['a long beyond the last id', Long.fromString('9007199254740992')],
-  ])('is ignored: its _id is %s', async (_, _id) => {
+  ])('is ignored if its _id is %s', async (_, _id) => {
     const { pets, archive, collection } = await open();
     const stored = [];
     for (let n = 1; n <= 3; n++) stored.push(await pets.insert(aPet()));
@@ -73,7 +73,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     expect(await archive.count(3n)).toBe(3);
   });
 
-  it('blocks its _id for a pet', async () => {
+  it('keeps every pet from having the same _id', async () => {
     const { pets, archive, collection } = await open();
     await collection.insertOne(
       { _id: new Int32(1), name: 'Tom', categoryId: 7n, status: 'available' },

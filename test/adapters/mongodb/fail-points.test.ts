@@ -17,7 +17,7 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
     return { keys: new MongoApiKeyRepository(ours, reads), db, sent };
   }
 
-  it('a key is not acknowledged before a majority has it, even if a retry finds it', async () => {
+  it('acknowledges an API key only when a majority has it, even if a retry finds it', async () => {
     const { keys, db, sent } = await open();
     // Freezes the majority commit point: new writes could still be rolled back.
     const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
@@ -41,7 +41,7 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
 
   const INDEX_BUILD = 'hangAfterStartingIndexBuild';
 
-  it('refuses a service while a migration builds an index, and another one waits: both stop at a newer version', async () => {
+  it('refuses a service while a migration builds an index, and both this migration and a waiting one stop at a newer version', async () => {
     const { url, db, pets } = await freshDatabase(server());
     const before = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });

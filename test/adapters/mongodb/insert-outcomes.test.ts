@@ -63,7 +63,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       ({ db }) => failCommand(db, 'find', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY }),
       1,
     ],
-  ])('stores exactly one pet for each that shares its command when %s', async (_, fail, inserts) => {
+  ])('stores exactly one pet, like all of its command, when %s', async (_, fail, inserts) => {
     const at = await proxied();
     await fail(at);
 
@@ -74,7 +74,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(at.sent('insert')).toBe(inserts);
   });
 
-  it('is tried until its own deadline, although others of its command have earlier ones', async () => {
+  it('is tried until its own deadline, even if others of its command have earlier deadlines', async () => {
     const { url, db } = await emptyDatabase();
     const { db: ours, reads } = await openClient(url);
     const claims = new PetClaims(ours, reads, undefined);
@@ -91,7 +91,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect((await outcomes)[1]).toMatchObject({ status: 'fulfilled', value: { name: rex.name } });
   });
 
-  it('is tried again when a change of the primary interrupts it, and not the command', async () => {
+  it('is tried again when a change of the primary interrupts this insert, and not its whole command', async () => {
     const { url } = await emptyDatabase();
     const { db, reads } = await openClient(url);
     const interrupted = { index: 0, code: 11_602, errmsg: 'operation was interrupted' };
@@ -99,7 +99,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect((await new MongoPetRepository(db, reads).insert(rex)).id).toBe(1n);
   });
 
-  it('takes no id below another, although an election has undone those before it', async () => {
+  it('takes no id below an existing one, even if an election has undone the inserts before it', async () => {
     const { db, pets, proxy, repository } = await proxied();
     await repository.insert(rex);
     const held = proxy.hold('insert');
@@ -114,7 +114,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect((await repository.insert(rex)).id).toBe(11n);
   });
 
-  it('stores exactly one pet when the primary steps down during many, and confirms it again', async () => {
+  it('stores exactly one pet when the primary steps down during many inserts, and the primary is confirmed again', async () => {
     const { db, pets, repository, commands } = await opened();
     const steppedDown = new AbortController();
     const ids: bigint[] = [];
@@ -155,7 +155,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await idsIn(pets)).toStrictEqual(ids);
   });
 
-  it('is rejected alone, if only this one is invalid or breaks a unique index of the operator', async () => {
+  it('is rejected alone if only its own pet is invalid or violates a unique index of the operator', async () => {
     const { url, pets } = await freshDatabase(server());
     const { pets: repository, probe } = await openService(url);
     await pets.createIndex({ name: 1 }, { unique: true }, {});
@@ -175,7 +175,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await idsIn(pets)).toStrictEqual([1n, 2n, 3n, 4n]);
   });
 
-  it('is rejected at once and with the others, if the server rejects the command', async () => {
+  it('is rejected immediately, with all others of its command, if the server rejects the command', async () => {
     const { db, pets, repository, sent } = await opened();
     await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
 
@@ -187,7 +187,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await pets.countDocuments()).toBe(0);
   });
 
-  it('with an idempotency key looks again if the server is not primary while it looks at the indexes', async () => {
+  it('with an idempotency key reads the indexes again if the server is not primary meanwhile', async () => {
     const { db, url } = await emptyDatabase();
     const { pets } = await openService(url);
     await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
@@ -195,7 +195,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
   });
 
-  it('with an idempotency key looks for its pet when no id is left, twice if a deposed primary may have missed it', async () => {
+  it('with an idempotency key looks for its pet when no id is left, and twice if a deposed primary may have missed the pet', async () => {
     const { db, repository, sent } = await opened();
     const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
     await putFence(db, 2n, MAX_PET_ID);

@@ -57,11 +57,11 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       [`rate limit count 7: ${INVALID}`],
     ],
     ['a damaged key, which reading reports', add('api_keys', { _id: 'k' as never }), []],
-  ])('finds what is wrong with the documents: %s', async (_, damage, expected) => {
+  ])('reports exactly the problems of the documents: %s', async (_, damage, expected) => {
     expect(await findings(await emptyDatabase(), damage)).toStrictEqual(expected);
   });
 
-  it('finds missing indexes, and pets that share a key', async () => {
+  it('reports missing indexes, and pets that share an idempotency key', async () => {
     const damage = async (db: Db) => {
       for (const index of ['status_1__id_1', 'idem.k_1']) await db.collection('pets').dropIndex(index);
       await setPet1({ idem: idem('key 2') })(db);

@@ -21,7 +21,7 @@ const QUERIES: Readonly<Record<string, PetQuery>> = {
 };
 
 it.skipIf(mongo === undefined)(
-  `a page takes one round trip, no sort, and examines no other pets${leftOut}`,
+  `a page of pets in MongoDB takes one round trip and no sort, and examines no other pets${leftOut}`,
   async () => {
     const database = await emptyDatabase();
     await database.pets.insertMany(

@@ -54,8 +54,8 @@ const INDEXES = {
   schema: [ID_INDEX],
 };
 
-describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
-  it('creates the collections, once, by one migration or ten at once', async () => {
+describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
+  it('creates each collection once, even when ten migrations run at the same time', async () => {
     const [one, many] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
     const created = await schemaOf(one);
     expect(await migrate(one.url)).toStrictEqual({ database: one.db.databaseName, from: 4, to: 4 });
@@ -72,7 +72,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(many)).toStrictEqual(created);
   });
 
-  it('keeps the pets that are there, and new ones get greater ids', async () => {
+  it('keeps the existing pets, and new pets are assigned greater ids', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
     await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...there })));
@@ -84,7 +84,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect((await pets.insert(aPet())).id).toBe(2n ** 40n + 1n);
   });
 
-  it('restores what was removed', async () => {
+  it('restores removed collections and indexes', async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
     const before = await schemaOf(database);
@@ -99,7 +99,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   it.each([
     [3, 'no release has that version: export it with the build that made it, then import'],
     [5, 'run a newer build of petstore'],
-  ])('leaves a schema of version %i alone', async (version, advice) => {
+  ])('changes nothing in a schema of version %i', async (version, advice) => {
     const database = await freshDatabase(mongo!);
     await database.db.collection('schema').updateOne({}, { $set: { version } });
     await database.db.command({ collMod: 'pets', validator: {} });
@@ -136,7 +136,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
   });
 
-  it('reports what another program has changed meanwhile', async () => {
+  it('reports a change that another program makes during the migration', async () => {
     const { url: direct, db } = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(direct);
     const damage = () => db.command({ collMod: 'pets', validator: {} });
@@ -151,7 +151,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     { name: 'pets', what: 'pet', when: 'is there' },
     { name: 'api_keys', what: 'API key', when: 'is there' },
     { name: 'rate_limits', what: 'rate limit count', when: 'is there' },
-    { name: 'pets', what: 'pet', when: 'comes meanwhile' },
+    { name: 'pets', what: 'pet', when: 'is added during the migration' },
   ])('names a document that $when and is not a valid $what', async ({ name, what, when }) => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(database.url);
@@ -238,7 +238,7 @@ const REFUSED: readonly Row[] = [
 ];
 
 it.skipIf(mongo === undefined)(
-  `the validators take what this build stores, and refuse damage${leftOut}`,
+  `the validators of MongoDB accept the documents of this build, and refuse damaged ones${leftOut}`,
   async () => {
     const { db } = await emptyDatabase();
     /** In a collection without another document. */

@@ -15,7 +15,7 @@ import { aPet } from '../../support/pets.ts';
 const PATIENT_MS = 1_000_000;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
 
-describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}`, () => {
   async function proxied() {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
@@ -30,7 +30,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   }
 
   // The contract of a storage has the other calls.
-  it('the probe rejects within its deadline while the server is frozen, and works again later', async () => {
+  it('the probe rejects within its deadline, and succeeds again after the outage', async () => {
     const { proxy, url } = await proxied();
     const { probe } = await openService(url);
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
@@ -43,7 +43,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   // The driver waits 2 s for a new connection to each server, to end its sessions on.
-  it('a close ends within 1.9 s while the server is frozen and has a call of the only connection', async () => {
+  it('a close ends within 1.9 s even if the only connection has an unanswered call', async () => {
     const { proxy, url } = await proxied();
     const { pets, close } = await openService(`${url}${url.includes('?') ? '&' : '?'}maxPoolSize=1`);
     await pets.insert(aPet());
@@ -70,7 +70,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect((await calling).filter(({ status }) => status === 'rejected')).toStrictEqual([]);
   });
 
-  it('calls reject when the storage is closed: those in flight, and later ones at once', async () => {
+  it('pending and later calls reject as soon as the storage is closed', async () => {
     const { ports, client, proxy } = await proxied();
     proxy.stall();
     const inFlight = callAll(ports);
@@ -86,7 +86,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 });
 
 it.skipIf(mongo === undefined)(
-  `the probe is unavailable when the schema version changes${leftOut}`,
+  `the probe of MongoDB reports the storage as unavailable when the schema version changes${leftOut}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe } = await openService(url);

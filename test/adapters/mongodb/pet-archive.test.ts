@@ -22,8 +22,8 @@ import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
-  it('counts for ten minutes, and for longer than the sockets of a service may be silent', async () => {
+describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
+  it('counts pets for up to ten minutes, longer than a service allows a socket to be silent', async () => {
     const { url } = await emptyDatabase();
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const archive = await archiveOf(proxyUrl);
@@ -39,7 +39,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     expect(limitSocket).not.toHaveBeenCalledWith(8_000);
   });
 
-  it('rejects with an error that is not an outage', async () => {
+  it('reports a pet that the validator refuses as a refused record, not as an outage', async () => {
     const { url } = await emptyDatabase();
     const archive = await archiveOf(url);
     const [there, next] = archivedPets(2);
@@ -62,9 +62,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   }
 
   it.each([
-    ['once', [500n]],
-    ['the smaller one later', [500n, 70n]],
-  ])('makes fences that reserve ids at once for services that run: %s', async (_, reserved) => {
+    ['one reservation', [500n]],
+    ['a smaller reservation after a greater one', [500n, 70n]],
+  ])('makes fences that immediately reserve ids for running services: %s', async (_, reserved) => {
     const { archive, next, fences, pets } = await besideService();
     for (const id of reserved) await archive.reserve(id);
 
@@ -75,9 +75,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    ['the same', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
-    ['a greater one', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
-  ])('makes fences that continue a reservation that has only begun: %s', async (_, id, expected, first) => {
+    ['to the same id', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
+    ['to a greater id', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
+  ])('makes fences that complete an interrupted reservation: %s', async (_, id, expected, first) => {
     const { url, db, archive, repository, next, fences } = await besideService();
     await putFence(db, 2n, 500n);
     // It learns of the fence, and stores nothing.
@@ -114,9 +114,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   });
 
   it.each<readonly [string, Partial<ArchivedPet>, object]>([
-    ['the same', {}, { status: 'fulfilled' }],
-    ['another', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
-  ])('finds fences that have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
+    ['the same pet', {}, { status: 'fulfilled' }],
+    ['another pet', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
+  ])('finds that a fence has become a pet before its transaction begins: %s', async (_, fields, outcome) => {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const slow = await archiveOf(proxyUrl);
@@ -134,9 +134,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 });
 
 it.each([
-  ['with an idempotency key', { idempotency: idempotencyFor('a') }],
-  ['without one', {}],
-])('a pet that is there is written again until it is durable: %s', async (_, fields) => {
+  ['a pet with an idempotency key', { idempotency: idempotencyFor('a') }],
+  ['a pet without an idempotency key', {}],
+])('an archive in MongoDB writes a pet again until it is durable: %s', async (_, fields) => {
   const pet = anArchivedPet({ id: 1n, ...fields });
   const majorityHas = [[], [toPetDocument(pet, pet.idempotency)]];
   let writes = 0;

@@ -43,7 +43,7 @@ async function proxied(options: Record<string, number> = {}, timeoutMs?: number)
 }
 
 describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`, () => {
-  it('have no gaps, and inserts that wait share a command of at most a thousand', async () => {
+  it('have no gaps, and waiting inserts share a command of at most 1,000 pets', async () => {
     const { service, proxy } = await proxied();
     const reads = service.sent('find');
     const held = proxy.hold('insert');
@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect(service.sent('find')).toBe(reads);
   });
 
-  it('follow those of other services, for which a service backs off, and cost one read to find', async () => {
+  it('follow the ids of other services, for which a service backs off, and take one read to find', async () => {
     const { url, pets, service, proxy } = await proxied();
     const other = await opened(url);
     const reads = service.sent('find');
@@ -79,7 +79,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
   it.each<readonly [string, unknown, readonly number[]]>([
     ['a double', new Double(2), [3, 4]],
     ['a fraction', new Double(1.5), [2, 3]],
-  ])('pass over a number of another type: %s', async (_, _id, ids) => {
+  ])('are greater than an existing _id that is a number of another type: %s', async (_, _id, ids) => {
     const { url, db } = await emptyDatabase();
     const running = await opened(url);
     const document: Document = { _id, ...stranger };
@@ -90,7 +90,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect([Number(first.id), ...second]).toStrictEqual(ids);
   });
 
-  it('stay those of the first attempt, however much of it is stored', async () => {
+  it('stay the same in a second attempt, however many pets of the first one are stored', async () => {
     const { pets, service, proxy } = await proxied();
     await pets.insertOne({ _id: 4n, ...stranger });
     proxy.loseReplies('insert', 1);
@@ -107,7 +107,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect(await pets.countDocuments()).toBe(7);
   });
 
-  it('stay those of an insert that has no reply after five seconds', async () => {
+  it('stay the same when an insert is sent again after 5 s without a reply', async () => {
     const { pets, service, proxy } = await proxied();
     // The timers of the driver are real.
     fakeClock('setTimeout', 'clearTimeout');
@@ -126,7 +126,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect(await pets.countDocuments()).toBe(4);
   });
 
-  it('are given, to the older insert first, although the read after a collision has no reply', async () => {
+  it('are assigned to the older insert first, even if the read after a collision has no reply', async () => {
     const { pets, service, proxy } = await proxied({ socketTimeoutMS: 0 });
     await pets.insertOne({ _id: 2n, ...stranger });
     fakeClock('setTimeout', 'clearTimeout');
@@ -141,7 +141,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect([await inserting, await newer]).toStrictEqual([[3], [4]]);
   });
 
-  it('are not given to inserts that have timed out, and nothing is stored for them', async () => {
+  it('are not assigned to inserts that have timed out, which store nothing', async () => {
     const { pets, service, proxy } = await proxied({}, 1_000);
     const held = proxy.hold('insert');
     const first = insertMany(service, 1);
@@ -159,7 +159,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
 });
 
 it.skipIf(mongo === undefined)(
-  'pets with the same idempotency key share a document, or a refusal',
+  'inserts into MongoDB with the same idempotency key share one document, or one refusal',
   async () => {
     const { url } = await emptyDatabase();
     const service = await opened(url);
@@ -174,7 +174,7 @@ it.skipIf(mongo === undefined)(
   },
 );
 
-it.skipIf(mongo === undefined)('one read finds every pet whose key a batch repeats', async () => {
+it.skipIf(mongo === undefined)('one read finds the pet of every idempotency key in a batch', async () => {
   const { url, pets } = await emptyDatabase();
   const [service, other] = [await opened(url), await opened(url)];
   const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
@@ -195,7 +195,7 @@ it.skipIf(mongo === undefined)('one read finds every pet whose key a batch repea
 });
 
 it.skipIf(mongo === undefined)(
-  'a service ends because of a bug, and uses no id again, when the greatest id falls although the primary is the same',
+  'a service ends because of a bug, and uses no id again, when the greatest id falls under the same primary',
   async () => {
     const { url, pets } = await freshDatabase(mongo!);
     const service = runService({ API_KEYS: KEY, DATABASE_URL: url });

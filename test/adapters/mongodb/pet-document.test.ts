@@ -21,7 +21,7 @@ const document: StoredPetDocument = {
   status: 'available',
 };
 
-it('the document of a pet has the fields of the pet only, and what a retry needs', () => {
+it('the document of a pet has only the fields of the pet and those that a retry needs', () => {
   const op = new UUID();
   expect(toPetDocument({ ...rex, owner: 'Tom' } as Pet, undefined)).toStrictEqual(document);
   expect(toPetDocument(rex, idempotency, op)).toStrictEqual({ ...document, op, idem });
@@ -31,7 +31,7 @@ it('the document of a pet has no integer outside int64, which BSON would wrap', 
   expect(() => toPetDocument({ ...rex, categoryId: 2n ** 63n }, undefined)).toThrow(RangeError);
 });
 
-it('the document of a pet tells which insert wrote it', () => {
+it('the document of a pet identifies the insert that wrote it', () => {
   const op = new UUID();
   expect(isWrittenBy(op, { ...document, op: new UUID(op.toString()) })).toBe(true);
   for (const other of [new UUID(), undefined, op.toString()]) {
@@ -51,7 +51,7 @@ it.each<readonly [unknown, bigint | undefined]>([
   [new Date(7), undefined],
   ['7', undefined],
   [undefined, undefined],
-])('the document of a pet with the _id %s is that of the pet %s, decoded or in bytes', (_id, id) => {
+])('the document with the _id %s is read as the pet %s, decoded or as bytes', (_id, id) => {
   expect(hasPetId({ ...document, _id })).toBe(id !== undefined);
   expect(petIdIn(BSON.serialize({ ...document, _id }))).toBe(id);
 });
@@ -60,7 +60,7 @@ const ids = (after: bigint, upTo: bigint) => ({
   _id: { $gt: Long.fromBigInt(after), $lte: Long.fromBigInt(upTo), $type: 'long' },
 });
 
-it('a query for pets is for the ids that a pet can have, whatever the range', () => {
+it('a query for pets is limited to the ids that a pet can have, whatever its range', () => {
   expect(petIds({})).toStrictEqual(ids(0n, MAX_PET_ID));
   expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(ids(5n, 9n));
   expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(ids(0n, MAX_PET_ID));

@@ -29,7 +29,7 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
   }
   const pets = (...ids: number[]) => ids.map((id) => ({ id: BigInt(id), ...sold }));
 
-  it('keeps nothing of a query, not even of one that fails', async () => {
+  it('keeps no reference to its query, not even if the query fails', async () => {
     const { url } = await emptyDatabase();
     const { client } = await openClient(url);
     const reader = new PetReader(client.db());

@@ -64,7 +64,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await mongod?.stop();
   });
 
-  it('are asked for where the URL has none, and where they are looked for is said', async () => {
+  it('are required in the URL, and the message about an unknown one names the database that has no such user', async () => {
     await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
       /: it requires a login: put USER:PASSWORD@ before the host/,
     );
@@ -74,12 +74,12 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     );
   });
 
-  it('need to read only, to check', async () => {
+  it('need only the right to read for a check', async () => {
     const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
     expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);
   });
 
-  it('make the storage unavailable at once when a role is revoked or a password changes', async () => {
+  it('make the storage immediately unavailable when a role is revoked or a password changes', async () => {
     const { pets, probe } = await openService(urlOf('service'));
     const users = admin.db('admin');
     const service = { updateUser: 'service' };
@@ -109,7 +109,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
-  it('make the probe fail with the missing rights while they may only read, and reads go on', async () => {
+  it('make the probe name their missing rights while they may only read, and reads continue', async () => {
     const { pets, probe } = await openService(urlOf('service'));
     const assign = (role: string) => admin.db('admin').command({ updateUser: 'service', roles: here(role) });
     onTestFinished(async () => void (await assign('readWrite')));
@@ -135,7 +135,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     ['checker', 'insert on "pets", update on "api_keys", insert on "rate_limits", update on "rate_limits"'],
     ['stranger', EVERY_RIGHT],
     ['neighbour', EVERY_RIGHT],
-  ])('are refused at the start when a right is certainly missing: %s', async (user, missing) => {
+  ])('are refused at the start when they certainly lack a right: %s', async (user, missing) => {
     await expect(openService(urlOf(user))).rejects.toThrow(
       new StorageSetupError(
         `the account of the database "${DATABASE}" may not ${missing}; grant it these actions`,
@@ -149,7 +149,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     ['anywhere', 0],
     ['blind', 1],
   ])(
-    'start when the rights are there, by whatever role, with a warning if they see less: %s',
+    'can start a service when some role has the rights, and a warning is logged if they cannot see all of it: %s',
     async (user, lines) => {
       const warnings: string[] = [];
       const log = { warn: (line: string) => void warnings.push(line) };
@@ -161,7 +161,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     },
   );
 
-  it('that may not write are told so, without a digest', async () => {
+  it('are refused a write without its right, and the message quotes no digest', async () => {
     const command = new Command(['keys', 'create', '--label', 'till'], { DATABASE_URL: urlOf('checker') });
 
     expect(await command.ended).toBe(1);

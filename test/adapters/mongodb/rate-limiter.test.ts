@@ -38,7 +38,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     clock = fakeClock('setTimeout', 'clearTimeout');
   });
 
-  it('sends one command per request, which waits for no other member, and none in an exhausted window', async () => {
+  it('sends one command per request, which waits for no other member, and no command in an exhausted window', async () => {
     const { url } = await emptyDatabase();
     const [one, other] = [await open(withOptions(url, { w: 'majority', journal: true })), await open(url)];
     const limit = { requests: 2, seconds: HOUR };
@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     for (const { command } of one.commands) expect(command['writeConcern']).toStrictEqual({ w: 1, j: false });
   });
 
-  it('stores a count as this document, which expires with its window', async () => {
+  it('stores a count in the documented form, with the expiry of its window', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
 
@@ -99,7 +99,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   it.each([
     ['an int', 5],
     ['a long', Long.fromNumber(5)],
-  ])('continues a window that a later command has begun: %s', async (_, points) => {
+  ])('continues a window that a later command has begun with %s', async (_, points) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
@@ -135,7 +135,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     return { ...opened, url, proxy };
   }
 
-  it('admits at most the limit in each window: the server is gone', async () => {
+  it('admits at most the limit in each window while the server is gone', async () => {
     const { limiter, proxy } = await proxied();
     await proxy.close();
 
@@ -149,7 +149,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     }
   });
 
-  it('admits at most the limit, with what another limiter has admitted: an answer is late', async () => {
+  it('admits at most the limit, together with another limiter, while an answer is late', async () => {
     const { limiter, proxy, url, sent } = await proxied();
     for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN);
     expect(await limiter.take('tom', TEN)).toMatchObject({ remaining: 3 });
@@ -164,7 +164,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(await limiter.take('tom', TEN)).toStrictEqual(REFUSED);
   });
 
-  it('counts alone while another schema validates its documents, and goes on from there', async () => {
+  it('counts alone while the validator refuses its documents, and adds this count later', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { limiter } = await open(url);
     const validate = (validator: Document) => db.command({ collMod: 'rate_limits', validator });
@@ -184,12 +184,12 @@ const counted = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
 
 it.each<readonly [string, Error, Error]>([
   [
-    'closes the connection',
+    'reports a closed connection',
     new MongoNetworkError('reset'),
     new StorageUnavailable('MongoDB could not count the request: reset'),
   ],
-  ['is misused: a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
-])('a rate limiter rejects, without a second command, when MongoDB %s', async (_, failure, error) => {
+  ['reports a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
+])('a rate limiter rejects, without a second command, when the driver %s', async (_, failure, error) => {
   const findOneAndUpdate = vi.fn<() => Promise<Document>>().mockRejectedValueOnce(failure);
   const collection = () => ({ findOneAndUpdate: findOneAndUpdate.mockResolvedValue(counted) });
   const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;

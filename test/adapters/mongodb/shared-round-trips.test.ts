@@ -35,8 +35,8 @@ async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<
   socket.destroy();
 }
 
-describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB${leftOut}`, () => {
-  it('cost one command for 200 calls, and each caller gets its own pet', async () => {
+describe.skipIf(mongo === undefined)(`pets that are looked up at the same time in MongoDB${leftOut}`, () => {
+  it('take one command for 200 calls, and each caller receives a pet object of its own', async () => {
     // Without a batch size, the server would end the reply after 101 documents.
     const { stored, repository, sent } = await filled(150);
 
@@ -47,7 +47,7 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
     expect([sent('find'), sent('getMore'), sent('killCursors')]).toStrictEqual([1, 0, 0]);
   });
 
-  it('are found beside missing ones and damaged ones, which fail only for those who ask for them', async () => {
+  it('are found even if others of the same command are missing or damaged, and a damaged pet fails only its own calls', async () => {
     const { database, stored, repository, sent } = await filled(5);
     await database.pets.updateOne(
       { _id: 2n },
@@ -76,8 +76,8 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
   });
 });
 
-describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoDB${leftOut}`, () => {
-  it('share a command if they are identical, and nothing if they differ', async () => {
+describe.skipIf(mongo === undefined)(`lists that are requested at the same time in MongoDB${leftOut}`, () => {
+  it('share a command if their queries are identical, and none if they differ', async () => {
     const { stored, repository, sent } = await filled(30);
 
     const some = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 5n }] as const;
@@ -95,7 +95,7 @@ describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoD
     expect(sent('find')).toBe(queries.length + 1);
   });
 
-  it('fail for all who ask for a damaged pet, and for no one else', async () => {
+  it('fail for every caller whose list has a damaged pet, and for no other caller', async () => {
     const { database, stored, repository } = await filled(4);
     await database.pets.deleteOne({ _id: 3n });
     await storeInvalidText(database, 3n);

@@ -25,7 +25,7 @@ async function metered(url: string) {
 }
 
 describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
-  it('learns of the commits that inserts share, without what the server has rejected', async () => {
+  it('is notified of the commits that inserts share, without the inserts that the server rejected', async () => {
     const { url } = await freshDatabase(mongo!);
     const { pets, inserts } = await metered(url);
     await pets.insert(rex);
@@ -35,7 +35,7 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
     expect(inserts).toStrictEqual([1, 4]);
   });
 
-  it('learns of every connection, and of the calls that wait for one or get none', async () => {
+  it('is notified of every connection, and of the calls that wait for a connection or receive none', async () => {
     const { url } = await freshDatabase(mongo!);
     const options = { maxPoolSize: 1, waitQueueTimeoutMS: 1_000, retryReads: false };
     const { url: proxyUrl, proxy } = await throughProxy(url, options);

@@ -8,7 +8,7 @@ import { storageHost } from '../../support/storage-host.ts';
 const kind = mongodbStorage('petstore');
 const SERVICE = { autoMigrate: false, log: storageHost() };
 
-it('is chosen by a connection string with a database', () => {
+it('the MongoDB storage is chosen by a connection string with a database', () => {
   expect(kind).toMatchObject({ urlForm: 'mongodb://HOST/DATABASE', persistent: true, shared: true });
   for (const url of [
     'mongodb://host/d',
@@ -42,12 +42,12 @@ it.each<readonly [url: string, problem: string | undefined]>([
   ['mongodb://me:1/2@host/d?tls=true', ENCODED],
   ['mongodb://me:p#ss@host/d', ENCODED],
   ['mongodb://me:p:ss@host/d', ENCODED],
-])('is not chosen by %s, and says what is wrong with it, but nothing of its password', (url, problem) => {
+])('the MongoDB storage is not chosen by %s, whose problem is named without a password', (url, problem) => {
   expect([kind.isUrl(url), kind.urlProblem!(url)]).toStrictEqual([false, problem]);
 });
 
 it.skipIf(mongo === undefined)(
-  `a storage in MongoDB is refused and left empty before it is migrated, then opened in each way, and no connection is left${leftOut}`,
+  `a database of MongoDB is refused and left empty until it is migrated, then can be opened in each way, and no connection remains${leftOut}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

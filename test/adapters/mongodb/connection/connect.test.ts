@@ -40,12 +40,12 @@ it.each<readonly [MongoClient, Error, string]>([
     `${at} AtlasError (8000): wrong password, or no such user in the database "admin"; ` +
       'authSource names the database that has the user, often admin',
   ],
-])('an error becomes one line for the operator: $2', (from, error, line) => {
+])('toSetupError makes one line for the operator: $2', (from, error, line) => {
   expect(toSetupError(from, error)).toStrictEqual(new StorageSetupError(line));
 });
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])(
-  'what is no error of the driver is passed on: %s',
+  'toSetupError returns an error that is not of the driver unchanged: %s',
   (error) => {
     expect(toSetupError(client, error)).toBe(error);
   },
@@ -104,7 +104,7 @@ it.each<readonly [string, Document, number]>([
   ['a standalone 8.0', { maxWireVersion: 25 }, 1],
   ['a standalone of a later version', { maxWireVersion: 29 }, 1],
   ['a member 8.0 of a set', { ...MEMBER, maxWireVersion: 25 }, 0],
-])('a server that can lose acknowledged pets is warned of: %s', async (_, state, lines) => {
+])('exactly a server that can lose acknowledged pets causes a warning: %s', async (_, state, lines) => {
   const address = await listening(answering(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
@@ -141,7 +141,7 @@ it.each<readonly [Document, string, string]>([
     `: no server fits; ${ADVICE}`,
   ],
 ])(
-  'a non-primary is refused and left immediately: %o',
+  'a server that is not a usable primary is refused, and its connection is closed immediately: %o',
   { timeout: 20_000 },
   async (state, query, problem) => {
     const sockets = new Set<Socket>();
@@ -190,7 +190,7 @@ const SERVERS: readonly (readonly [string, (socket: Socket) => unknown, RegExp])
   ['tls=true', badRequest, /^ERR_SSL_WRONG_VERSION_NUMBER$/],
 ];
 
-it('what is no MongoDB is described without the password, to each that opens it', async () => {
+it('a server that is not MongoDB is described without the password by each function that opens it', async () => {
   const describing = SERVERS.map(async ([query, serve, reason]) => {
     const address = await listening(serve);
     const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
@@ -207,14 +207,14 @@ it('what is no MongoDB is described without the password, to each that opens it'
   await Promise.all(describing);
 });
 
-it('each host has the code of its reason, in one line', async () => {
+it('a refused connection names each host with its error code, in one line', async () => {
   const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
   expect(await refusal(connect(url))).toMatch(
     /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop": no primary; members: one\.invalid:27017: E[A-Z_]+, two\.invalid:27017: E[A-Z_]+; check the hosts, replicaSet and tls in the URL$/,
   );
 });
 
-it('a start without an answer of MongoDB logs after two seconds how long it still tries, without the password', async () => {
+it('a start without an answer of MongoDB logs after 2 s how long it will still try, without the password', async () => {
   // The timers of the driver are real.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -245,13 +245,13 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   it.each([
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
-  ])('is refused when an option needs a module that no operator can install: %s', async (option, module) => {
+  ])('is not used with an option whose module no operator can install: %s', async (option, module) => {
     await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );
   });
 
-  it('is refused when it does not know the user', async () => {
+  it('is not used when it does not know the user, and the message has no password', async () => {
     const withUser = url(FOREVER).replace('://', '://tom:secret@');
     const error = await openService(withUser).catch((reason: unknown) => reason);
 
@@ -284,7 +284,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     return { connecting, timesRefused: () => refused };
   }
 
-  it('is asked for again', async () => {
+  it('is requested again', async () => {
     const { connecting, timesRefused } = await slowIn(1);
     const connected = await connecting;
     onTestFinished(() => connected.close());
@@ -293,7 +293,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
   });
 
-  it('is asked for again until the time to select a server is over', async () => {
+  it('is requested again until the time to select a server has passed', async () => {
     const { advance } = fakeClock();
     const { connecting, timesRefused } = await slowIn(3, () => advance(1_500));
 

@@ -35,7 +35,7 @@ it.each([
   // Except these: one would crash the process, the other would repeat inserts.
   ['useBigInt64=true', { useBigInt64: false }],
   ['maxAdaptiveRetries=2', { maxAdaptiveRetries: 0 }],
-])('the options of the MongoDB client are overridden by the connection string: %s', (query, expected) => {
+])('the MongoDB client follows the safe options of a connection string: %s', (query, expected) => {
   expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
 });
 
@@ -43,7 +43,7 @@ it.each([
   ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
   ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
 ])(
-  'the options of the MongoDB client can have other defaults for one client. The URL overrides them: "%s"',
+  'the options of one MongoDB client can have other defaults, which its URL overrides: "%s"',
   (query, expected) => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
     expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
@@ -56,7 +56,7 @@ it.each([
   'mongodb://[::1]:27017/petstore',
   'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
   'mongodb+srv://cluster.example.org/petstore',
-])('a connection string is accepted: %s', (url) => {
+])('createClient accepts the connection string %s', (url) => {
   expect(createClient(url).options.dbName).toBe('petstore');
 });
 
@@ -73,7 +73,7 @@ it.each([
     'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
     'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
   ],
-])('a connection string cannot weaken a guarantee: %s', (query, problem) => {
+])('a connection string cannot weaken a guarantee by %s', (query, problem) => {
   expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
     new StorageSetupError(`${LESS}: ${problem}`),
   );
@@ -87,7 +87,7 @@ it.each([
   ['mongodb://[::1/petstore', /\[::1/],
   ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
   ['mongodb://tom:cret/petstore', /: is the user name or the password not percent-encoded\?$/],
-])('a connection string is refused with a reason in one line: %s', (url, reason) => {
+])('createClient refuses a connection string with a reason in one line: %s', (url, reason) => {
   expect(() => createClient(url)).toThrow(StorageSetupError);
   expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
   expect(() => createClient(url)).toThrow(reason);
@@ -108,7 +108,7 @@ it.each([
   'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
   'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
   'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
-])('a connection string is refused without quoting its credentials: %s', (url) => {
+])('createClient refuses a connection string without quoting its credentials: %s', (url) => {
   const message = expect.not.stringMatching(/cret|tom|to m/);
   expect(() => createClient(url)).toThrow(StorageSetupError);
   expect(() => createClient(url)).toThrow(expect.objectContaining({ message }));

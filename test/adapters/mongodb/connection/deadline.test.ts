@@ -31,7 +31,7 @@ const timedOut = (ms: number, rest = '') =>
     message: `MongoDB did not complete the call within ${ms} ms${rest}`,
   });
 
-it('leaves no timer behind when the work is done', async () => {
+it('withDeadline leaves no timer behind when the work is done', async () => {
   expect(await outcomeOf(() => withDeadline(1_000, async () => 'done'))).toStrictEqual({
     status: 'fulfilled',
     value: 'done',
@@ -39,14 +39,14 @@ it('leaves no timer behind when the work is done', async () => {
   });
 });
 
-it('ends the call while the work is still pending', async () => {
+it('withDeadline ends the call at the deadline while the work is still pending', async () => {
   const { ms, ...outcome } = await outcomeOf(() => withDeadline(1_000, () => new Promise(() => {})));
 
   expect(outcome).toStrictEqual({ status: 'rejected', reason: timedOut(1_000) });
   expect(Math.round(ms)).toBe(1_000);
 });
 
-it('takes what has arrived while the process stood still', async () => {
+it('withDeadline returns a result that arrived while the process was suspended', async () => {
   const found = withDeadline(1, () => stat('.'));
   // The file system answers meanwhile.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
@@ -54,7 +54,7 @@ it('takes what has arrived while the process stood still', async () => {
   expect((await found).isDirectory()).toBe(true);
 });
 
-it('retries after pauses that grow to half a second, and not after the deadline', async () => {
+it('work within a deadline is retried after pauses that grow to 500 ms, and not after the deadline', async () => {
   const outage = new MongoNetworkError('connection reset');
   const attemptsMs: number[] = [];
   const outcome = await outcomeOf((nowMs) =>
@@ -71,7 +71,7 @@ it('retries after pauses that grow to half a second, and not after the deadline'
   expect(Math.round(outcome.ms)).toBe(1_775 + 500);
 });
 
-it('begins nothing at the deadline', async () => {
+it('work within a deadline does not begin at the deadline', async () => {
   const work = vi.fn<() => Promise<void>>();
 
   expect(await outcomeOf(() => retryUntilDeadline(0, work))).toMatchObject({ reason: timedOut(0) });
@@ -81,13 +81,13 @@ it('begins nothing at the deadline', async () => {
 it.each([
   ['a bug unchanged', new TypeError('a bug'), new TypeError('a bug')],
   [
-    'that the storage is unavailable',
+    'an outage that no retry can repair',
     new MongoServerError({ message: 'not authorized', code: 13 }),
     new StorageUnavailable(
       'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
     ),
   ],
-])('reports at once what no retry can repair: %s', async (_, error, reason) => {
+])('work within a deadline immediately rejects with %s', async (_, error, reason) => {
   const outcome = await outcomeOf(() => retryUntilDeadline(1_000, () => Promise.reject(error)));
 
   expect(outcome).toMatchObject({ reason, ms: 0 });

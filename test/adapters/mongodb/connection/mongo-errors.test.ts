@@ -38,11 +38,11 @@ it.each([
   ['an outage', 'unavailable, retried', [1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654]],
   ['that the request itself is a bug', 'a bug, not retried', [2, 9, 14, 11_000, 40_415]],
   ['that an operator is needed', 'unavailable, not retried', [13, 18]],
-])('the code of a server means %s: %s', (_, meaning, codes) => {
+])('an error code of a MongoDB server means %s: %s', (_, meaning, codes) => {
   for (const code of codes) expect(meaningOf(reply(code)), `${code}`).toBe(meaning);
 });
 
-it('a server says by a message that the index of a hint is missing: that needs an operator', () => {
+it('the message of a MongoDB server that the index of a hint is missing means that an operator is needed', () => {
   const message = 'planner returned error: hint provided does not correspond to an existing index';
   expect(meaningOf(reply(2, message))).toBe('unavailable, not retried');
   expect(meaningOf(reply(9, message))).toBe('a bug, not retried');
@@ -55,11 +55,11 @@ it.each([
   new MongoNotConnectedError('x'),
   new MongoExpiredSessionError('x'),
   Object.defineProperty(new MongoError('x'), 'name', { value: 'MongoPoolClosedError' }),
-])('an error of a closed client means unavailable at once: %s', (error) => {
+])('an error of a closed client means that the storage is unavailable, and no retry is made: %s', (error) => {
   expect(meaningOf(error)).toBe('unavailable, not retried');
 });
 
-it('an outage that has its name already keeps it', () => {
+it('toStorageError returns a StorageUnavailable unchanged', () => {
   const error = new StorageUnavailable('x');
   expect(toStorageError(error)).toBe(error);
   expect(isTransient(error)).toBe(true);
@@ -89,7 +89,7 @@ it.each([
     'a bulk write that failed as a whole',
     new MongoBulkWriteError({ message: 'x', code: 64 }, {} as BulkWriteResult),
   ],
-])('an error of the driver means unavailable when the connection caused it: %s', (_, error) => {
+])('an error of the driver means an outage when the connection caused it: %s', (_, error) => {
   expect(meaningOf(error)).toBe('unavailable, retried');
   expect(toStorageError(error)).not.toHaveProperty('cause');
 });
@@ -151,7 +151,7 @@ it.each<readonly [string, Error, string]>([
   ],
   ['a validator', reply(121), VALIDATOR],
   ['a validator, for one of several documents', partly(11_000, 121), VALIDATOR],
-])('the text of a server, which can quote pets and keys, stays behind: %s', (_, error, message) => {
+])('the text of a server, which can quote pets and keys, is not in the error: %s', (_, error, message) => {
   const means = toStorageError(error);
   expect(means).toMatchObject({ message });
   expect(inspect(means)).not.toMatch(/Rex|a secret/);
@@ -172,7 +172,7 @@ it.each<[string, unknown, string | undefined]>([
   ['none of another code', new MongoServerError({ message: 'x', ...rejected, code: 112 }), undefined],
   ['none if the server names none', new MongoServerError({ message: 'x', code: 11_000 }), undefined],
   ['none if the server did not answer', Object.assign(new Error('x'), rejected), undefined],
-])('the field of the unique index that rejected a write is known: %s', (_, error, field) => {
+])('duplicateField returns the field of the unique index that rejected a write: %s', (_, error, field) => {
   expect(duplicateField(error)).toBe(field);
 });
 

@@ -88,7 +88,7 @@ class Night {
   }
 }
 
-it('ends calls at the time of an election, and within a second after it, until there is a primary', async () => {
+it('PrimaryWatch ends calls when an election should be over, and later calls within a second, until there is a primary', async () => {
   const night = new Night();
   const abandoned = vi.fn<() => Promise<string>>();
   await night.play({
@@ -123,7 +123,7 @@ it('ends calls at the time of an election, and within a second after it, until t
   expect(night.warnings).toStrictEqual([LOST, 'MongoDB has a primary again: b']);
 });
 
-it('counts from the last answer of the primary, on the clock of the driver', async () => {
+it('PrimaryWatch dates a loss from the last answer of the primary, on the clock of the driver', async () => {
   const night = new Night();
   const a = { address: 'a', type: NONE, lastUpdateTime: 72_500 };
   let beganMs = NaN;
@@ -139,7 +139,7 @@ it('counts from the last answer of the primary, on the clock of the driver', asy
   expect(await night.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
 });
 
-it('limits calls in the same way while a primary shows no majority, unless it proves that it has one', async () => {
+it('PrimaryWatch limits calls in the same way while a primary shows no majority, unless a read confirms it', async () => {
   const night = new Night();
   let isAlone = true;
   night.confirm = () => (isAlone ? new Promise(() => {}) : Promise.resolve());
@@ -162,7 +162,7 @@ it('limits calls in the same way while a primary shows no majority, unless it pr
   expect(night.warnings).toStrictEqual([]);
 });
 
-it('limits, logs and dates an outage after a recovery like the first one, and a slow call between as ever', async () => {
+it('PrimaryWatch limits, logs and dates a second outage like the first one, and leaves a slow call between them its own deadline', async () => {
   const night = new Night();
   const afterLossMs: number[] = [];
   const lose = () => {
@@ -188,7 +188,7 @@ it('limits, logs and dates an outage after a recovery like the first one, and a 
   expect(night.warnings).toStrictEqual([LOST, TWO_LOST, BACK, LOST, TWO_LOST, BACK]);
 });
 
-it('logs the newest reason for the loss once every 10 seconds at most, and none twice', async () => {
+it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and no reason twice in a row', async () => {
   const night = new Night();
   const failing = (reason: string) => () => {
     night.client.emit('serverHeartbeatFailed');
@@ -219,7 +219,7 @@ it('logs the newest reason for the loss once every 10 seconds at most, and none 
 
 it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly string[]]>([
   [
-    'of a loss, however often the members change soon after',
+    'a loss once, however often the members change soon after it',
     [
       [NONE, S, S],
       [NONE, NONE, S],
@@ -227,21 +227,21 @@ it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly st
     ],
     [LOST],
   ],
-  ['of a successor that comes first', [[NONE, P, S]], ['MongoDB has a primary again: b']],
+  ['a new primary even if no loss was logged before it', [[NONE, P, S]], ['MongoDB has a primary again: b']],
   [
-    'of a server that is alone and back',
+    'the loss and the return of a standalone server',
     [['Standalone'], [NONE], ['Standalone']],
     ['MongoDB has no primary; members: a: Unknown', 'MongoDB has a primary again: a'],
   ],
   [
-    'nothing of other members',
+    'nothing about other members',
     [
       [P, NONE, S],
       [P, S, S],
     ],
     [],
   ],
-])('tells the log %s', (_, views, warnings) => {
+])('PrimaryWatch logs %s', (_, views, warnings) => {
   const night = new Night();
   night.sees(...(views[0]![0] === 'Standalone' ? ['Standalone'] : [P, S, S]));
   for (const view of views) night.sees(...view);
@@ -249,7 +249,7 @@ it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly st
   expect(night.warnings).toStrictEqual(warnings);
 });
 
-it('lets a closed client reject calls before their deadline', async () => {
+it('PrimaryWatch leaves it to a closed client to reject calls before their deadline', async () => {
   const night = new Night();
   await night.play({
     0: () => night.sees(NONE, S, S),

@@ -26,7 +26,7 @@ beforeEach(() => {
   });
 });
 
-it('a batcher sends a single call at once, without a timer, and is idle without one', async () => {
+it('a batcher sends a single call immediately, without a timer, and is idle without a call', async () => {
   expect(batcher.isIdle).toBe(true);
   const reply = batcher.add(1);
   expect(batcher.isIdle).toBe(false);
@@ -60,7 +60,7 @@ it('a batcher collects calls during a round trip and the turn of its reply, and 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('a batcher waits 5 ms at most for the latest round trip, and not for the late reply of an earlier one', async () => {
+it('a batcher waits 5 ms at most for the latest round trip, and not for the late reply of an earlier round trip', async () => {
   void batcher.add(1);
   await turn();
   void batcher.add(2);
@@ -82,7 +82,7 @@ it('a batcher waits 5 ms at most for the latest round trip, and not for the late
   expect(sent()).toStrictEqual([[1], [2], [3]]);
 });
 
-it('a batcher rejects the calls of a failed round trip only, and sends the next', async () => {
+it('a batcher rejects only the calls of the round trip that failed, and sends the next calls', async () => {
   const failing = [batcher.add(1), batcher.add(2)];
   await turn();
   const next = batcher.add(3);
@@ -96,7 +96,7 @@ it('a batcher rejects the calls of a failed round trip only, and sends the next'
   expect(await next).toBe('pong');
 });
 
-it('a batcher sends at most a thousand calls together, and the others in turn', async () => {
+it('a batcher sends at most 1,000 calls together, and the remaining calls after them', async () => {
   for (const n of numbers(2_001)) void batcher.add(n);
   await turn();
   expect(sent().map(({ length }) => length)).toStrictEqual([1_000]);
@@ -109,7 +109,7 @@ it('a batcher sends at most a thousand calls together, and the others in turn', 
   expect(sent().flat()).toStrictEqual(numbers(2_001));
 });
 
-it('a batcher can wait for each reply, however long it takes', async () => {
+it('a batcher without a time limit waits for each reply, however long it takes', async () => {
   const replies = numbers(2).map(() => Promise.withResolvers<void>());
   const begun: (readonly number[])[] = [];
   const oneAtATime = new Batcher((items: readonly number[]) => replies[begun.push([...items]) - 1]!.promise, {

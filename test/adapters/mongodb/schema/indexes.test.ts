@@ -25,7 +25,7 @@ const COUNTS = { collection: 'rate_limits', index: 'key_1' };
 const soundDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
-  it('may have another name if it is unique, and further options that decide nothing', async () => {
+  it('may have another name if it is unique, and other options that change no answer', async () => {
     const { url, pets } = await freshDatabase(mongo!);
     await pets.dropIndex(IDEM.index);
     const which = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } };
@@ -38,7 +38,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     await (await openService(url)).close();
   });
 
-  it('is reported with all other missing ones by the start and the probe, and created with autoMigrate', async () => {
+  it('is reported with all other missing indexes by the start and the probe, and created with autoMigrate', async () => {
     const { url, db } = await soundDatabase();
     const { pets, probe } = await openService(url);
     const { repository, sent } = await openRepository(url, 60_000);
@@ -78,7 +78,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       { key: 'k', points: 1, expire: new Date() },
       '"key"; run in mongosh: db.getCollection("rate_limits").deleteMany({})',
     ],
-  ])('is not built over %s that share a value', async (_, needed, document, remedy) => {
+  ])('is not built while two %s share a value', async (_, needed, document, remedy) => {
     const { url, db } = await soundDatabase();
     await db.collection(needed.collection).dropIndex(needed.index);
     const documents = db.collection<{ _id: bigint }>(needed.collection);

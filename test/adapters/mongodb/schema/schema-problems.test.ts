@@ -156,7 +156,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
       (db) => db.collection('rate_limits').dropIndex('expire_-1'),
       ['collection "rate_limits": it lacks the index "expire_-1"'],
     ],
-  ])('serves if what it has is harmless: %s', async (_, change, expected) => {
+  ])('does not stop a service if the change is harmless: %s', async (_, change, expected) => {
     const { url, db } = await freshDatabase(mongo!);
     await change(db);
 
@@ -165,7 +165,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
     expect(await findingsIn(url)).toStrictEqual(expected);
   });
 
-  it('stores nothing from when the probe has seen that the pets are gone until they are back', async () => {
+  it('stops inserts once the probe has found the collection of pets missing, until it is there again', async () => {
     const { url, db, pets: documents } = await freshDatabase(mongo!);
     const { pets, probe } = await openService(url);
     await pets.insert(rex);
