@@ -65,8 +65,8 @@ describe('a backup of a SQLite file', () => {
 
   it.each([
     ['no pet yet', 'DELETE FROM pets; DELETE FROM sqlite_sequence', 1_000_000_000_000n],
-    ['almost all ids given', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
-  ])('continues with ids that were never given: %s', async (_, change, last) => {
+    ['almost all ids assigned', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
+  ])('continues with ids that were never assigned: %s', async (_, change, last) => {
     const { file, copy } = await served();
     otherConnection(file).exec(change);
 
@@ -120,7 +120,7 @@ it('a backup is refused when the database is damaged', async () => {
   expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
 });
 
-it('a restore is refused when a command creates the database meanwhile, and keeps its key', async () => {
+it('a restore is refused when a command creates the database at the same time, and the key of that command stays', async () => {
   const { file, copy } = await large();
   await backUp(file, copy, quietly);
   const target = await newFile();

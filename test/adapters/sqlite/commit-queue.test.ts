@@ -21,7 +21,7 @@ import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
-it('the inserts of two turns share a commit, and the meter learns of it before any of them resolves', async () => {
+it('the inserts of two turns share a commit, and the meter is notified before any of them resolves', async () => {
   const reports: number[] = [];
   const meter = {
     insertsCommitted: (inserts: number) => void reports.push(inserts),
@@ -45,14 +45,14 @@ it('the inserts of two turns share a commit, and the meter learns of it before a
   expect(reports).toStrictEqual([51, 1]);
 });
 
-it('a change of a key waits for no insert that comes after it, and fails alone', async () => {
+it('a change of an API key waits for no later insert, and fails alone', async () => {
   const { db, pets, queue } = await opened();
   const failing = queue.write(() => db.exec('?')).catch(String);
   const [stored, , failed] = await Promise.all([queue.write(() => count(db)), pets.insert(rex), failing]);
   expect([stored, failed]).toStrictEqual([0n, expect.stringContaining('syntax error')]);
 });
 
-it('a write that is given up during a checkpoint is never stored', async () => {
+it('a write that times out during a checkpoint is never stored', async () => {
   const { disk, db, pets } = await openedOnHeldDisk({ timeoutMs: 50 });
   const checkpoint = Promise.withResolvers<void>();
   disk.checkpointIfDue = () => checkpoint.promise;
@@ -92,7 +92,7 @@ it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
   expect(count(db)).toBe(2n);
 });
 
-it('a failure that no single row causes fails the batch with its own error, and leaves nothing behind', async () => {
+it('a failure that no single row causes fails the batch with its own error, and nothing of the batch is stored', async () => {
   const { file, db, pets } = await opened();
   const other = otherConnection(file);
   other.exec('ALTER TABLE pets RENAME TO gone');
@@ -112,7 +112,7 @@ it('a failure that no single row causes fails the batch with its own error, and 
 /** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
 const FOREVER_MS = 1e9;
 
-it('a full disk fails the whole batch at once, which names the file, and the next batch succeeds when there is space', async () => {
+it('a full disk fails the whole batch immediately with an error that names the file, and a batch succeeds when there is space', async () => {
   const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
   const first = await pets.insert(rex);
   db.exec('PRAGMA max_page_count = 10');
@@ -136,7 +136,7 @@ it('a full disk fails the whole batch at once, which names the file, and the nex
   expect(count(db)).toBe(1001n);
 }, 20_000);
 
-it('a file that another program has locked makes writes wait, while the event loop and reads continue', async () => {
+it('a file that another program has locked delays writes, while the event loop and reads continue', async () => {
   const { file, pets, keys } = await newService();
   const pet = await pets.insert(rex);
   await keys.insert(aKey());
@@ -159,7 +159,7 @@ it('a file that another program has locked makes writes wait, while the event lo
   expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
 });
 
-it('a close waits for every flush, and says after a second that it may take a SIGKILL', async () => {
+it('a close waits for every flush, and logs after 1 s that only a SIGKILL may end the process', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, pets, queue, warnings } = await openedOnHeldDisk();
   const first = pets.insert(rex);
@@ -224,7 +224,7 @@ describe('a pet that is committed and not on the disk', () => {
     await again;
   });
 
-  it('shares its flush with all that arrive while two flushes are under way', async () => {
+  it('shares its flush with all pets that arrive while two flushes run', async () => {
     const { disk, file, pets } = await openedOnHeldDisk();
     const before = await commits(file);
     const inserting = [];
@@ -264,7 +264,7 @@ describe('a pet that is committed and not on the disk', () => {
   });
 });
 
-it('a sync that fails in a commit ends the process before anything is answered', async () => {
+it('a sync that fails in a commit ends the process before any write is answered', async () => {
   const answers: unknown[] = [];
   const ends: unknown[] = [];
   const fatal = (message: string) => void ends.push(message, answers.length) as never;
@@ -284,7 +284,7 @@ it('a sync that fails in a commit ends the process before anything is answered',
   ]);
 });
 
-it('a flush that hangs fails writes after 10 s: one may be stored only if it was committed', async () => {
+it('a flush that does not end fails writes after 10 s, with "may be stored" only for those that are committed', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, db, pets } = await openedOnHeldDisk();
   const committed = pets.insertOnce(rex, idempotencyFor('a'));

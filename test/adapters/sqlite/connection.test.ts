@@ -5,7 +5,7 @@ import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newDatabase, newFile } from '../../support/sqlite.ts';
 
-it('makeDurable makes a commit wait for the disk', async () => {
+it('makeDurable makes each commit wait for the disk', async () => {
   const { db } = await newDatabase();
   // No test can cut the power. With these settings SQLite promises to survive it.
   db.exec('PRAGMA synchronous = NORMAL');

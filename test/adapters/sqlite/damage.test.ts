@@ -55,7 +55,7 @@ it.each([
   }
 });
 
-it('a damaged file is accepted with damaged rows, which are reported when they are read', async () => {
+it('a file with damaged rows is opened, and each damaged row is reported when it is read', async () => {
   const file = await fileWith(PETS);
   const damages = ["status = 'x'", 'name = NULL', "name = x'00'", "category_id = 'x'", 'category_id = 7.5'];
   damages.forEach((change, n) => damage(file, `UPDATE pets SET ${change} WHERE id = ${PETS[n]!.id}`));
@@ -64,7 +64,7 @@ it('a damaged file is accepted with damaged rows, which are reported when they a
     await expect(pets.findById(id)).rejects.toMatchObject({ kind: 'damaged-pet', id });
 });
 
-it('a damaged file is not checked beyond 16 MiB, apart from its schema', async () => {
+it('a file larger than 16 MiB is opened even if an index is damaged, but not if its schema has changed', async () => {
   const file = await fileWith(PETS);
   changeSchema(file, LOSE_A_ROW);
   const db = otherConnection(file);
@@ -101,7 +101,7 @@ it.each<readonly [string, string, ...problems: string[]]>([
   ['a counter beyond 2^53', SET_PETS(MAX_PET_ID + 1n), `it ${RANGE}`],
   ['a counter that is text', SET_PETS("'x'"), `it ${RANGE}`],
   ['a reservation that is text', SET_RESERVED("'x'"), `the reserved id ${RANGE}`],
-])('the inspector of a SQLite file reports the counter of ids: %s', async (_, sql, ...problems) => {
+])('the inspector of a SQLite file checks the counter of ids: %s', async (_, sql, ...problems) => {
   const { file, archive } = await newService();
   await archive.write(archivedPets(3));
   await archive.reserve(70n);
@@ -119,7 +119,7 @@ it.each([
     ['row 11 missing from index pets_by_status'],
   ],
   ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],
-])('the inspector of a SQLite file compares the pets with their indexes: %s', async (_, sql, problems) => {
+])('the inspector of a SQLite file compares pets with indexes when %s', async (_, sql, problems) => {
   const { file, archive } = await newService();
   await archive.write(archivedPets(12));
 

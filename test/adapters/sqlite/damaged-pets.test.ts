@@ -53,7 +53,7 @@ async function open() {
   };
 }
 
-it('does not skip a pet whose id was changed to 0', async () => {
+it('a list and an export in SQLite report a pet whose id was changed to 0', async () => {
   const { file, pets, archive } = await newService();
   await pets.insert(aPet());
   const tom = await pets.insert(aPet({ name: 'Tom' }));
@@ -70,7 +70,7 @@ it('does not skip a pet whose id was changed to 0', async () => {
   expect(await pets.list({ limit: 10, after: 0n })).toStrictEqual([tom]);
 });
 
-it('reports a pet that its table has lost, but an index has not', async () => {
+it('a read in SQLite reports a pet that is in an index and not in its table', async () => {
   const { file, pets } = await newService();
   await pets.insert(aPet());
 
@@ -94,7 +94,7 @@ function loseRows(file: string): void {
     PRAGMA writable_schema = RESET`);
 }
 
-it('gives no reserved id, and no id of a pet, after the counter has lost them', async () => {
+it('an insert in SQLite is assigned neither a reserved id nor an existing one after damage to the counter of ids', async () => {
   const { file, pets, archive } = await newService();
   await archive.reserve(70n);
 

@@ -15,7 +15,7 @@ import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
-it('a restart never reuses the id of a deleted pet, and knows its idempotency key no more', async () => {
+it('a restarted service never reuses the id of a deleted pet, and does not replay its idempotency key', async () => {
   const file = await newFile();
   const first = await openSqliteStorage(file, silentHost);
   const deleted = [await first.pets.insert(rex), (await first.pets.insertOnce(rex, idempotencyFor('a'))).pet];

@@ -44,12 +44,12 @@ describe('translated', () => {
     Object.assign(new Error('no system call'), { code: 'ENOSPC' }),
     'SQLITE_BUSY',
     undefined,
-  ])('returns the value itself for anything else: %s', (error) => {
+  ])('returns any other value unchanged: %s', (error) => {
     expect(translated(error)).toBe(error);
   });
 });
 
-it('work on a file that stays locked is repeated for 5 seconds', async () => {
+it('retryWhileBusy repeats work on a locked file for 5 s', async () => {
   const clock = fakeClock();
   let attempts = 0;
   const work = () => {
@@ -68,7 +68,7 @@ it.each([
   [26, 'is not a SQLite database; choose another path'],
   [13, 'cannot be written: its disk is full'],
   [266, 'cannot be opened: of SQLite'],
-])('setupError says in one line what to do about %i', (errcode, expected) => {
+])('setupError explains the SQLite result code %i in one line', (errcode, expected) => {
   const error = sqliteError(errcode, 'of\nSQLite');
 
   expect(setupError('/data/pets.db', error)).toStrictEqual(
@@ -80,7 +80,7 @@ it.each([
   new TypeError('x is not a function'),
   // Of node:sqlite, without a result code.
   Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
-])('setupError returns the error itself for a bug: %s', (bug) => {
+])('setupError returns a bug unchanged: %s', (bug) => {
   expect(setupError('/data/pets.db', bug)).toBe(bug);
 });
 

@@ -74,7 +74,7 @@ it.each(['', '-wal', '-shm', '.lock'])(
   },
 );
 
-it('a removed WAL is saved in the file at once, and then even a kill -9 loses nothing', async () => {
+it('a removed WAL is saved in the file immediately, and then even a kill -9 loses no pet', async () => {
   const other = writer(file, 4);
   await other.printed(/^50 /m);
   await rm(`${file}-wal`);
@@ -90,7 +90,7 @@ it('a removed WAL is saved in the file at once, and then even a kill -9 loses no
 it.each([
   ['is saved', false, 'were'],
   ['cannot be saved beside a reader', true, 'could not be (another program has the file open)'],
-])('a removed WAL that %s causes a warning that tells so', async (_, isRead, outcome) => {
+])('a removed WAL that %s causes a warning that reports it', async (_, isRead, outcome) => {
   const { pets } = await open();
   await pets.insert(rex);
   if (isRead) otherConnection(file, { readOnly: true }).exec('BEGIN; SELECT * FROM pets');
@@ -104,7 +104,7 @@ it.each([
   ]);
 });
 
-it('a removed WAL that cannot be saved stays unsaved while its index is missing too, and each is told of', async () => {
+it('a removed WAL is not saved while its index is missing too, and a warning names each missing file', async () => {
   const { pets } = await open();
   for (const suffix of ['-shm', '-wal']) {
     await rm(file + suffix);
@@ -142,7 +142,7 @@ it.each(['-wal', '-shm', '.lock'])(
   },
 );
 
-it('a renamed file receives nothing from its old WAL, because another service may use it by now', async () => {
+it('a renamed file receives no page of its old WAL, because another service may use the file now', async () => {
   const first = await open();
   await first.pets.insert(rex);
   await rename(file, `${file}-elsewhere`);
@@ -159,7 +159,7 @@ it('a renamed file receives nothing from its old WAL, because another service ma
   expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
 });
 
-it('a renamed file leaves its WAL in place when the service stops, and may be put back beside it', async () => {
+it('the WAL of a renamed file stays when the service stops, and the file can be moved back beside it', async () => {
   const first = await open();
   await first.pets.insert(rex);
   await rename(file, `${file}-saved`);
@@ -171,7 +171,7 @@ it('a renamed file leaves its WAL in place when the service stops, and may be pu
   expect((await second.pets.list({ limit: 1 }))[0]).toStrictEqual({ id: 1n, ...rex });
 });
 
-it('a service whose lock was removed stops writing, and no second one starts beside its log', async () => {
+it('a service whose lock file was removed stops writing, and no second service starts beside its log', async () => {
   const first = await open();
   const before = await first.pets.insert(rex);
   await rm(`${file}.lock`);

@@ -35,7 +35,7 @@ beforeEach(async () => {
   onTestFinished(() => disk.close(true));
 });
 
-describe('a log', () => {
+describe('a write-ahead log', () => {
   it('is checkpointed from 4 MiB on, in a file that keeps its size', async () => {
     write(3);
     await disk.checkpointIfDue();
@@ -54,7 +54,7 @@ describe('a log', () => {
   });
 
   // A write waits during each attempt, and fails after 10 s.
-  it('that a reader keeps from being checkpointed is tried again after a second', async () => {
+  it('that a reader keeps from being checkpointed is checkpointed 1 s later', async () => {
     const reader = readerOf();
     write(5);
     await disk.checkpointIfDue();
@@ -70,7 +70,7 @@ describe('a log', () => {
     expect(warnings).toStrictEqual([]);
   }, 9_000);
 
-  it('causes a warning at 16 MiB, at each doubling, when it is small again, and likewise the next time', async () => {
+  it('causes a warning at 16 MiB, at each doubling, when it is small again, and when it has grown once more', async () => {
     const hasGrownTo = (mib: number) =>
       `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
       'stop it';
@@ -98,7 +98,7 @@ describe('a log', () => {
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   });
 
-  it('that cannot be checkpointed causes a warning every 5 seconds', async () => {
+  it('that cannot be checkpointed causes one warning per 5 s', async () => {
     write(5);
     await rename(dirname(file), `${dirname(file)}-moved`);
     for (let n = 0; n < 2; n++) {
@@ -172,7 +172,7 @@ it('the process ends when the last checkpoint of a session cannot be synced', as
   ]);
 });
 
-it('the database gets nothing that the log could lose: a checkpoint begins when a flush has ended well', async () => {
+it('a checkpoint begins after a successful flush, so the database receives no page that the log could lose', async () => {
   write(5);
   const order: string[] = [];
   process.once('worker', () => order.push('thread'));
@@ -184,7 +184,7 @@ it('the database gets nothing that the log could lose: a checkpoint begins when 
   expect(order).toStrictEqual(['flush', 'thread']);
 });
 
-it('the end of a session empties the log, and leaves it while a reader or a missing file is in the way', async () => {
+it('the end of a session empties the log, unless another program reads the file or a file is missing', async () => {
   write(1);
   const bytes = await walBytes();
   const reader = readerOf();
@@ -201,7 +201,7 @@ it('the end of a session empties the log, and leaves it while a reader or a miss
   expect(warnings).toStrictEqual([]);
 });
 
-it('the meter reads the size of the log, and when a checkpoint was last complete', async () => {
+it('the meter reads the size of the log and the time of the last complete checkpoint', async () => {
   const meter = { insertsCommitted() {}, connection() {}, log: vi.fn<StorageMeter['log']>() };
   const other = new LogDisk(db, storageHost(), meter);
   const [[bytes, checkpointedAt]] = meter.log.mock.calls as [Parameters<StorageMeter['log']>];
@@ -219,7 +219,7 @@ it('the meter reads the size of the log, and when a checkpoint was last complete
   await other.close(true);
 });
 
-it('another SQLite may write and close the file of a service, which keeps its locks and its log', async () => {
+it('a service keeps its locks and its log when another program writes and closes its SQLite file', async () => {
   file = await newFile();
   const { pets } = await openService(file);
   await pets.insert(rex);
@@ -237,7 +237,7 @@ it('another SQLite may write and close the file of a service, which keeps its lo
   expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
 });
 
-it('a stop is over when the file is alone but for its empty lock, also after a checkpoint', async () => {
+it('a stopped service leaves only the file and its empty lock, also after a checkpoint by the close', async () => {
   file = await newFile();
   const { pets, close } = await openSqliteStorage(file, silentHost);
   const other = otherConnection(file);

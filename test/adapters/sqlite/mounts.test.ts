@@ -21,7 +21,7 @@ it.each([
   ['/petstore/data/a b\\c.db', '/petstore/data/a b\\c.db', 'ext4'],
   ['/petstore/database/petstore.db', '/', 'overlay'],
   ['/tmp/x/petstore.db', '/tmp/x', 'fuse.sshfs'],
-])('the mount that has %s is %s of the type %s', (path, point, type) => {
+])('mountOf finds for %s the mount %s of the type %s', (path, point, type) => {
   expect(mountOf(path, MOUNTINFO)).toStrictEqual({ point, type });
 });
 
@@ -30,7 +30,7 @@ const isAllowed = spawnSync('unshare', [...NAMESPACE, 'mount', '-t', 'tmpfs', 'n
 const leftOut = isAllowed ? '' : ' (left out: this system allows no mounts of a process of its own)';
 
 it.runIf(isAllowed)(
-  `a file that is itself mounted is refused, and one in memory or on a network causes a warning${leftOut}`,
+  `a file that is itself mounted is refused, and a file in memory or on a network causes a warning${leftOut}`,
   async () => {
     const [file, other, inMemory, remote] = [
       await newFile(),

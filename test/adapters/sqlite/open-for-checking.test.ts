@@ -18,7 +18,7 @@ const PETS = archivedPets(300);
 const closedFile = () => fileWith(PETS, aKey(1));
 
 describe('a check of a SQLite file', () => {
-  it('reads a closed file, and creates nothing beside it', async () => {
+  it('reads a closed file, and creates no other file', async () => {
     const file = await closedFile();
     const before = await readdir(dirname(file));
 
@@ -32,7 +32,7 @@ describe('a check of a SQLite file', () => {
     await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
   });
 
-  it('reads the log of a crashed service too', async () => {
+  it('also reads the log of a crashed service', async () => {
     const file = await killedAfter(({ archive }) => archive.write(PETS));
     const before = [await readFile(file), await readFile(`${file}-wal`)];
     const { archive, close } = await closedAfterTest(openForChecking(file));
@@ -42,7 +42,7 @@ describe('a check of a SQLite file', () => {
     expect([await readFile(file), await readFile(`${file}-wal`)]).toStrictEqual(before);
   });
 
-  it('sees what a service adds, even if the log was empty when the check began', async () => {
+  it('sees the pets that a service adds, even if the log was empty when the check began', async () => {
     const file = await closedFile();
     const service = await openService(file);
     checkpoint(file);
@@ -53,7 +53,7 @@ describe('a check of a SQLite file', () => {
     expect(await keys.list()).toStrictEqual([aKey(1), aKey(2)]);
   });
 
-  it('fails when another program has changed a closed file in the meantime', async () => {
+  it('fails when another program changes a closed file during the check', async () => {
     const file = await closedFile();
     const { keys } = await closedAfterTest(openForChecking(file));
 

@@ -21,7 +21,7 @@ import { rex } from '../../support/pets.ts';
 
 const now = new Date(1_800_000_000_000);
 
-it('keys before the first start are visible to a service, whose start waits for their end', async () => {
+it('API keys created before the first start are visible to a service, whose start waits until their command ends', async () => {
   const file = join(dirname(await newFile()), 'data', 'petstore.db');
   const { keys: first, close } = await openKeys(file);
   await first.insert(aKey(1));
@@ -37,7 +37,7 @@ it('keys before the first start are visible to a service, whose start waits for 
   expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
 });
 
-it('keys before the first start leave the file and its empty lock, after a close that waits for what is being stored', async () => {
+it('a command that creates API keys before the first start waits for its writes, and leaves the file and an empty lock', async () => {
   const file = await newFile();
   const { keys, close } = await openKeys(file);
   const inserting = keys.insert(aKey(1));
@@ -47,7 +47,7 @@ it('keys before the first start leave the file and its empty lock, after a close
   expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
 });
 
-it('keys beside a service can be made and revoked while the service stores pets', async () => {
+it('API keys can be created and revoked while a service stores pets', async () => {
   const file = await newFile();
   const service = writer(file, 8);
   await service.printed(/^20 /m);
@@ -69,7 +69,7 @@ it('keys beside a service can be made and revoked while the service stores pets'
   expect(count(otherConnection(file))).toBeGreaterThan(40n);
 });
 
-it('keys beside a service leave every checkpoint to the service, which makes none beside a commit', async () => {
+it('a command for API keys leaves every checkpoint to the running service, which makes none during a commit', async () => {
   const { file } = await newService();
   const { keys } = await closedAfterTest(openKeys(file));
   const other = otherConnection(file);
@@ -92,7 +92,7 @@ async function started() {
   return { file, db, lock };
 }
 
-it('keys beside a service that is starting wait until it has recovered the file', async () => {
+it('a command for API keys waits until a starting service has recovered the file', async () => {
   const { file, db, lock } = await started();
   const opening = closedAfterTest(openKeys(file));
   migrateSchema(db);
@@ -103,7 +103,7 @@ it('keys beside a service that is starting wait until it has recovered the file'
   expect(await (await opening).keys.list()).toStrictEqual([]);
 });
 
-it('an invalid date is refused, because a key without an expiry is valid forever', async () => {
+it('an API key with an invalid date as its expiry is refused, because it would be valid forever', async () => {
   const { keys } = await closedAfterTest(openKeys(await newFile()));
   const invalid = new Date(Number.NaN);
   await keys.insert(aKey(1, { expiresAt: now }));

@@ -50,7 +50,7 @@ const OPENERS = onPaths(EVERY);
 /** Those that need the schema version of this build. */
 const OF_OUR_VERSION = onPaths(EVERY.filter((one) => one !== BACKUP));
 
-it('a path is refused at once when it leads to a pipe or to a directory', async () => {
+it('a path is refused immediately when it leads to a pipe or to a directory', async () => {
   const fifo = await Fifo.make();
 
   for (const path of [fifo.path, dirname(fifo.path)]) {
@@ -63,7 +63,7 @@ it('a path is refused at once when it leads to a pipe or to a directory', async 
 });
 
 // The WAL has the name of its file, so two services would write two of them.
-it('a file with two hard links is refused under both names, and accepted after one was removed', async () => {
+it('a file with two hard links is refused under both names, and accepted after one of them was removed', async () => {
   const file = await fileWith(PETS);
   const other = `${file}2`;
   await hardLink(file, other);
@@ -79,7 +79,7 @@ it('a file with two hard links is refused under both names, and accepted after o
   for (const open of OPENERS) await (await open(other)).close();
 });
 
-it('a second service is refused in this process within seconds, by every path', async () => {
+it('a second service in the same process is refused within seconds under every path of the file', async () => {
   const file = await newFile();
   const link = `${file}-link`;
   await symlink(file, link);
@@ -219,7 +219,7 @@ describe('a start', () => {
   });
 });
 
-it('reading is refused for an empty file', async () => {
+it('an empty file is refused by a check, an export and a backup', async () => {
   const file = await newFile();
   await writeFile(file, '');
 
@@ -241,7 +241,7 @@ it('a file whose log was removed is not called empty by a check, an export or a 
   }
 });
 
-it('after close every method rejects with StorageUnavailable, and the earlier inserts are stored', async () => {
+it('every method rejects with StorageUnavailable after a close, and the earlier inserts are stored', async () => {
   const file = await newFile();
   const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentHost);
   const inserting = [pets.insert(rex), pets.insert(rex)];

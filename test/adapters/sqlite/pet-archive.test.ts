@@ -5,7 +5,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newService } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
-it('the archive of a SQLite file writes a batch in one transaction, all or nothing', async () => {
+it('the archive of a SQLite file writes all pets of a batch in one transaction, or none of them', async () => {
   const { file, ...storage } = await newService();
   const before = await commits(file);
   await storage.archive.write(archivedPets(100));
@@ -17,7 +17,7 @@ it('the archive of a SQLite file writes a batch in one transaction, all or nothi
   expect(await storage.pets.findById(4n)).toBeUndefined();
 });
 
-it('the archive of a SQLite file is readable beside a service, and shows what the service has just stored', async () => {
+it('the archive of a SQLite file is readable while a service runs, and has the pets that the service has just stored', async () => {
   const { file, ...storage } = await newService();
   await storage.archive.write(archivedPets(10));
   const reading = await closedAfterTest(openSqliteForReading(file));

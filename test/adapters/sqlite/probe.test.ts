@@ -10,7 +10,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
 
 describe('the probe of a SQLite file', () => {
-  it('fails while nothing can be written', async () => {
+  it('fails while no row can be written', async () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
     await expect(probe.check()).rejects.toStrictEqual(
@@ -50,7 +50,7 @@ describe('the probe of a SQLite file', () => {
   });
 });
 
-it('the probe of a SQLite file knows the last id, writes the pages of an insert, and leaves no pet and no id behind', async () => {
+it('the probe of a SQLite file returns the last id, writes as many pages as an insert, and adds neither a pet nor an id', async () => {
   const { file, db, probe } = await opened();
   const insert = `INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint)
     VALUES ('Rex', 7, 'sold', randomblob(32), randomblob(32))`;

@@ -27,7 +27,7 @@ it.each([
   ['many pets and keys', ADD_MANY],
   // The statistics of ANALYZE suggest that the status selects nothing.
   ['many pets of one status, after ANALYZE', `${ADD_MANY}; ANALYZE`],
-])('every query uses an index and no sort: %s', async (_, prepare) => {
+])('every query of SQLite uses an index and no sort: %s', async (_, prepare) => {
   const { db } = await newDatabase();
   db.exec(prepare);
   const planOf = (sql: string) => {

@@ -28,7 +28,7 @@ async function readAll(pets: SqliteStorage['pets']) {
 
 const BEFORE = { one: first, page: [first, second], filtered: [first, second] };
 
-it('what another connection changes after it was read shows after 100 ms', async () => {
+it('a read shows a change by another connection after 100 ms', async () => {
   const { clock, file, pets } = await serviceWithPets();
   // From the second time on, the cache has everything.
   for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
@@ -42,7 +42,7 @@ it('what another connection changes after it was read shows after 100 ms', async
   expect(await readAll(pets)).toStrictEqual({ one: tom, page: [tom, second], filtered: [tom, second] });
 });
 
-it('what this connection writes shows at once: an insert behind a page that is not full, with an id that was unknown', async () => {
+it('a read immediately shows an insert after a page that is not full, with an id that was missing', async () => {
   const { pets } = await serviceWithPets();
   for (let n = 0; n < 3; n++) {
     expect(await pets.list({ limit: 4 })).toStrictEqual(PETS);
@@ -55,7 +55,7 @@ it('what this connection writes shows at once: an insert behind a page that is n
   expect(await pets.findById(6n)).toStrictEqual(fourth);
 });
 
-it('what this connection writes shows at once: an import between the pets of a full page', async () => {
+it('a read immediately shows an import between the pets of a full page', async () => {
   const { pets, archive } = await serviceWithPets();
   // From the second time on, the cache has everything.
   for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
@@ -70,7 +70,7 @@ it('what this connection writes shows at once: an import between the pets of a f
   });
 });
 
-it('gives each caller a page of its own', async () => {
+it('the read cache returns a page of its own to each caller', async () => {
   const { pets } = await serviceWithPets();
 
   for (let n = 0; n < 4; n++) {
@@ -81,7 +81,7 @@ it('gives each caller a page of its own', async () => {
   }
 });
 
-it('distinguishes pages by status, beginning and limit', async () => {
+it('the read cache distinguishes pages by status, beginning and limit', async () => {
   const { pets, archive } = await serviceWithPets();
   const sold = [7n, 9n].map((id) => anArchivedPet({ id, status: 'sold' }));
   await archive.write(sold);
@@ -102,7 +102,7 @@ async function newCache() {
   return cache;
 }
 
-it('keeps what is read for the second time, also after 100 ms without a change', async () => {
+it('the read cache keeps a result from its second read on, also after 100 ms without a change', async () => {
   const clock = fakeClock();
   const cache = await newCache();
 
@@ -114,7 +114,7 @@ it('keeps what is read for the second time, also after 100 ms without a change',
   expect(cache.get('page')).toBe(PETS);
 });
 
-it('keeps at most 10,000 pets', async () => {
+it('the read cache keeps at most 10,000 pets', async () => {
   const cache = await newCache();
   const addTwice = (key: bigint | string, pets: readonly Pet[]) => {
     cache.add(key, pets);
@@ -132,7 +132,7 @@ it('keeps at most 10,000 pets', async () => {
   expect(cache.get('page 99')).toBeUndefined();
 });
 
-it('remembers at most 10,000 reads', async () => {
+it('the read cache remembers at most 10,000 reads', async () => {
   const cache = await newCache();
   for (let n = 0; n < 10_000; n++) cache.add(`page ${n}`, PETS);
   cache.add('another page', PETS);

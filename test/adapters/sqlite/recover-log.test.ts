@@ -35,7 +35,7 @@ it.each([
   expect(await pets.list({ limit: 9 })).toHaveLength(3);
 });
 
-it('a log whose end is lost is moved as far as it is whole, though a surviving -shm has an index of all of it', async () => {
+it('a log whose end is lost is moved up to its last whole commit, even if a surviving -shm has an index of all of it', async () => {
   const file = await killed(3);
   const log = await readFile(`${file}-wal`);
   const service = otherConnection(file, { readOnly: true });
@@ -57,7 +57,7 @@ it.each([
   ['cut off where the log has all of it', 40, 1],
   ['left where the log does not have its last page', 41, 41],
 ])(
-  'a checkpoint begins with a new file for the log, and the end of the database %s',
+  'a checkpoint begins after the log has a new file and the end of the database is %s',
   async (_, has, left) => {
     const file = await killed(40);
     const wal = `${file}-wal`;
@@ -87,7 +87,7 @@ it.each([
   },
 );
 
-it('a start beside another program that has the file open waits for its end', async () => {
+it('a start waits until another program closes the file', async () => {
   const file = await killed(1);
   const reader = otherConnection(file, { readOnly: true });
   expect(count(reader)).toBe(1n);
@@ -99,7 +99,7 @@ it('a start beside another program that has the file open waits for its end', as
   expect(await (await starting).pets.list({ limit: 9 })).toHaveLength(1);
 });
 
-it('a start beside another program is refused after 5 s, and leaves the log as it is', async () => {
+it('a start is refused after 5 s if another program still has the file open, and the log stays unchanged', async () => {
   const file = await killed(1);
   const reader = otherConnection(file, { readOnly: true });
   expect(count(reader)).toBe(1n);
@@ -113,7 +113,7 @@ it('a start beside another program is refused after 5 s, and leaves the log as i
   expect((await readFile(`${file}-wal`)).equals(log)).toBe(true);
 }, 10_000);
 
-it('a command for keys beside a service moves nothing, also when the service has ended meanwhile', async () => {
+it('a command for API keys moves no page of the log, even if the service has ended in the meantime', async () => {
   const file = await newFile();
   const service = await openSqliteStorage(file, silentHost);
   await service.pets.insert(rex);

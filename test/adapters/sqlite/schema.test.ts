@@ -29,7 +29,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
 };
 
 it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `${set} = ${value}`)))(
-  'the tables refuse a row from any program: %s',
+  'the tables refuse an invalid row from any program: %s',
   async (change) => {
     const { file, pets, keys } = await newService();
     await pets.insertOnce(rex, idempotencyFor('a'));
@@ -39,7 +39,7 @@ it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `
   },
 );
 
-it('migrateSchema begins with what the first release has created', async () => {
+it('migrateSchema begins with the tables and indexes that the first release created', async () => {
   const [first, file] = [await newFile(), await newFile()];
   await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
   const db = otherConnection(file);
@@ -51,7 +51,7 @@ it('migrateSchema begins with what the first release has created', async () => {
   expect(created).toStrictEqual(expected);
 });
 
-it('migrateSchema makes everything or nothing', async () => {
+it('migrateSchema makes all changes or none', async () => {
   const file = await newFile();
   await writeFile(file, '');
   const db = otherConnection(file);

@@ -8,7 +8,7 @@ import { preloaded } from '../../support/slow-flush.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-it('a service waits for a command that holds the lock for a moment', async () => {
+it('a service waits for a command that holds the lock for a short time', async () => {
   const file = await newFile();
   const ofCommand = (await takeServiceLock(file))!;
 
@@ -20,7 +20,7 @@ it('a service waits for a command that holds the lock for a moment', async () =>
   lock.close();
 });
 
-it('a lock file of another program is an error', async () => {
+it('a service refuses a lock file that is not a SQLite database', async () => {
   const file = await newFile();
   await writeFile(serviceLockPath(file), 'not a database');
 
@@ -29,7 +29,7 @@ it('a lock file of another program is an error', async () => {
   );
 });
 
-it('a file system that refuses locks is not taken for another program', async ({ skip }) => {
+it('a service on a file system that refuses locks does not blame another program', async ({ skip }) => {
   const compiled = preloaded(await testDirectory(), 'refused-locks');
   const LD_PRELOAD = await compiled.catch(() =>
     skip('no cc on PATH that compiles for LD_PRELOAD: install one'),

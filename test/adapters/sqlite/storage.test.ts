@@ -19,7 +19,7 @@ async function expectRefused(opening: Promise<unknown>, message: string): Promis
   await expect(opening).rejects.toMatchObject({ kind: 'storage-setup', message });
 }
 
-it('is chosen by a URL with a path, and only one service at a time can open it', () => {
+it('the SQLite storage is chosen by a URL with a path, and only one service at a time can open it', () => {
   expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true, shared: false });
   expect(sqliteStorage.isUrl('sqlite:a:b.db')).toBe(true);
   for (const url of ['sqlite:', 'sqlite', 'xsqlite:a.db', 'memory:']) {
@@ -54,7 +54,7 @@ it.each(USING)('the URL of a database for %s must name a file that exists', asyn
   await (await open(`sqlite:${path}`)).close();
 });
 
-it('the default is created with its directory, and a relative path is always the name of a file', async () => {
+it('the default file is created with its directory, and a relative path is always the name of a file', async () => {
   const names = [DEFAULT_SQLITE_PATH, 'file:pets.db', 'a b%c.db'];
   const directory = await testDirectory();
   const opener = fileURLToPath(new URL('./opener.ts', import.meta.url));
@@ -100,7 +100,7 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     ['"pets.db"', '"pets.db"', 'pets.db'],
     ['?', '?', 'PATH'],
   ])(
-    'is refused when it is hardly the path of a file, with what to write, unless that file is there: %j',
+    'is refused when it is probably no path, with a corrected URL, unless that file exists: %j',
     async (name, shown, meant) => {
       const directory = await testDirectory();
       await create(join(directory, 'pets.db'));
@@ -129,7 +129,7 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     [`${'x'.repeat(256)}.db`, 'ENAMETOOLONG: name too long'],
     ['loop/petstore.db', 'ELOOP: too many symbolic links encountered'],
     ['closed/petstore.db', 'EACCES: permission denied'],
-  ])('is refused with what the system says about its path: %s', async (name, reason) => {
+  ])('is refused with the error of the system for its path: %s', async (name, reason) => {
     const directory = await testDirectory();
     await chmod(directory, 0o755);
     await writeFile(join(directory, 'file'), '');
