@@ -120,7 +120,7 @@ const COMMANDS: Readonly<
 
 /** Random calls of `ApiKeyRepository` agree with a map. */
 export function apiKeyRepositoryModel({ create, runs, keyHolders }: TestedStorage): void {
-  it('does what a map would do, whatever the calls', async () => {
+  it('answers every sequence of calls as a map would', async () => {
     const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Keys, Real>(keyHolders)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {

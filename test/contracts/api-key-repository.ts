@@ -92,7 +92,7 @@ function oddKeys(): ApiKey[] {
 
 /** The contract of `ApiKeyRepository`, except what {@link apiKeyRepositoryModel} tries. */
 export function apiKeyRepositoryContract(storage: TestedStorage): void {
-  it('a key comes back exactly as it was stored', async () => {
+  it('returns each key exactly as it was stored', async () => {
     const { keys } = await opened(storage);
     for (const key of oddKeys()) expect(await keys.insert(key)).toBeUndefined();
 
@@ -103,7 +103,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(inOrder);
   });
 
-  it('a key has the fields of a key and no other, such as the token', async () => {
+  it('stores only the fields of a key, and for example no token', async () => {
     const { keys } = await opened(storage);
     const odd = { ...full(), token: 'secret', _id: 'odd' };
 
@@ -115,7 +115,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual([expected]);
   });
 
-  it('an id acts neither as a pattern nor as a query', async () => {
+  it('treats an id neither as a pattern nor as a query', async () => {
     const { keys } = await opened(storage);
     await keys.insert(full());
 
@@ -129,7 +129,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual([full()]);
   });
 
-  it('more than a thousand keys are used at once', async () => {
+  it('records the uses of more than 1,000 keys in one call', async () => {
     const { keys } = await opened(storage);
     const all = numbers(1_100).map((n) => aKey(n, { lastUsedAt: at(n) }));
     // The storage does not know the others.
@@ -141,7 +141,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(known.map((n) => all[n]));
   });
 
-  it('a change has no effect to a key, during and after its insert', async () => {
+  it('keeps a stored key unchanged when the argument changes during or after its insert', async () => {
     const { keys } = await opened(storage);
     const mine = full();
     const inserting = keys.insert(mine);
@@ -155,7 +155,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual([full(), full(2)]);
   });
 
-  it('a change has no effect to an instant, during and after the call', async () => {
+  it('keeps stored instants unchanged when the arguments change during or after the call', async () => {
     const { keys } = await opened(storage);
     await keys.insert(aKey(1));
     /** The use, the expiry and the revocation. */
@@ -184,7 +184,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     );
   });
 
-  it('a change has no effect to what was returned', async () => {
+  it('keeps a stored key unchanged when a returned key or list changes', async () => {
     const { keys } = await opened(storage);
     await keys.insert(full());
     await keys.insert(aKey(2));
@@ -203,7 +203,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.findById(aKey(1).id)).toStrictEqual(full());
   });
 
-  it('concurrent calls store one of several keys with the same id, and reject the others', async () => {
+  it('stores one of several keys with the same id, and rejects the others, when inserts are concurrent', async () => {
     const { keys } = await opened(storage);
     const rivals = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
 
@@ -216,7 +216,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     for (const error of refused) expect(error).toStrictEqual(new ApiKeyIdTaken(aKey(1).id));
   });
 
-  it('concurrent calls keep the earliest end and the latest use, in any order and from several processes', async () => {
+  it('keeps the earliest end and the latest use of concurrent calls, in any order and from several processes', async () => {
     const { keys, openKeys } = await opened(storage);
     const processes = [keys, await openKeys()] as const;
     const all = numbers(5).map((n) => aKey(n));

@@ -44,7 +44,7 @@ export function damagedPetsContract<Damage>(
     return { ...store, stored: pets };
   }
 
-  it.each(damages)(`a damaged pet: ${name}: %s`, async (_, damage, problem) => {
+  it.each(damages)(`a damaged pet fails only its own reads: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
     const expected = { kind: 'damaged-pet', id: ID, problem, message: messageOf(ID, problem) };
 
@@ -77,7 +77,7 @@ export function damagedPetsContract<Damage>(
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual([...stored.slice(3), next]);
   });
 
-  it.each(keyDamages)(`a pet with a damaged idempotency key: ${name}: %s`, async (_, damage, problem) => {
+  it.each(keyDamages)(`a damaged idempotency key fails no list: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
 
     expect(await pets.list({ limit: 10 })).toStrictEqual(stored);

@@ -31,7 +31,7 @@ export function idempotencyContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual([{ id: MAX_PET_ID, ...rex }]);
   });
 
-  it('insertOnce ignores changes to what it was passed, during the call, and to what it returned', async () => {
+  it('insertOnce ignores later changes to its arguments and to its result', async () => {
     const { pets } = await opened(storage);
     const [pet, idempotency] = [structuredClone(rex), { ...idempotencyFor('a') }];
     const inserting = pets.insertOnce(pet, idempotency);

@@ -23,7 +23,7 @@ const ODD = [
 
 /** The contract of `PetArchive`, except what {@link petRepositoryModel} tries. */
 export function petArchiveContract(storage: TestedStorage): void {
-  it('a written pet comes back exactly, from the archive and from the repository', async () => {
+  it('returns each pet exactly as it was written, and so does the repository', async () => {
     const { archive, pets } = await opened(storage);
     await archive.write(ODD.toReversed());
 
@@ -35,7 +35,7 @@ export function petArchiveContract(storage: TestedStorage): void {
     for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
-  it('a written pet may be one of a thousand', async () => {
+  it('writes 1,000 pets in one call', async () => {
     const { archive } = await opened(storage);
     const all = numbers(1_000).map((n) => anArchivedPet({ id: BigInt(n + 1) }));
     await archive.write(all);
@@ -46,7 +46,7 @@ export function petArchiveContract(storage: TestedStorage): void {
 
   const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-  it('an existing pet is not overwritten, and no other pet gets its idempotency key', async () => {
+  it('overwrites no existing pet, and assigns its idempotency key to no other pet', async () => {
     const { archive } = await opened(storage);
     await archive.write([there]);
     const different = others.map(([, pet]) => ({ ...there, ...pet }));
@@ -59,7 +59,7 @@ export function petArchiveContract(storage: TestedStorage): void {
     expect(await archive.read(4n, 10)).toStrictEqual([there]);
   });
 
-  it('the greatest possible id can be reserved, and stays so', async () => {
+  it('can reserve the greatest possible id, which stays reserved', async () => {
     const { archive, pets } = await opened(storage);
     await archive.reserve(MAX_PET_ID);
     await archive.reserve(1n);
@@ -67,7 +67,7 @@ export function petArchiveContract(storage: TestedStorage): void {
     await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
   });
 
-  it('changes to what was passed and to what was returned have no effect', async () => {
+  it('ignores later changes to its arguments and to its results', async () => {
     const { archive } = await opened(storage);
     const pet = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
     const list = [structuredClone(pet)];

@@ -23,7 +23,7 @@ const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
 
 const REX = petWithId(1n, rex);
 
-it('a pet of the suites has a value in each field, so that a change of it is seen', () => {
+it('the pet of the contracts has a value in each field, so that the tests see a change of any field', () => {
   expect(Object.keys(rex)).toStrictEqual(others.map(([field]) => field));
   expect(Object.values(rex)).not.toContain(undefined);
 });
@@ -31,16 +31,16 @@ it('a pet of the suites has a value in each field, so that a change of it is see
 describe.each(others.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
   'the $field of a pet',
   ({ pet }) => {
-    it.each(FORMS)('changes %s', (_, of) => {
+    it.each(FORMS)('is part of %s', (_, of) => {
       expect(of(pet)).not.toStrictEqual(of(REX));
     });
 
-    it('makes it another pet for a copy', () => {
+    it('decides whether a copy is the same pet', () => {
       expect(samePet(pet, pet)).toBe(true);
       expect([samePet(pet, REX), samePet(REX, pet)]).toStrictEqual([false, false]);
     });
 
-    it('comes back from a document and from a line', () => {
+    it('is restored from its document and from its line', () => {
       expect(toPet(toPetDocument(pet, undefined))).toStrictEqual(pet);
       expect(parsePetLine(petLines([pet]).trim())).toStrictEqual(pet);
     });
@@ -60,7 +60,7 @@ it('two pets are not the same when their ids or their idempotency keys differ', 
 });
 
 // Storages, files and clients have them.
-it('the forms of a pet are those of every build', () => {
+it('each form of a pet is the same in every build', () => {
   const pet = petWithId(7n, newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
   expect(petTexts(pet)).toStrictEqual(['Rex 🐈', '-7', 'sold']);
   expect(fingerprintOf(pet, (text) => text)).toBe('["Rex 🐈","-7","sold"]');

@@ -274,7 +274,7 @@ const COMMANDS: Readonly<Record<Driven, readonly fc.Arbitrary<fc.AsyncCommand<Mo
 
 /** Random calls of `PetRepository` and {@link PetArchive} agree with a model of them. */
 export function petRepositoryModel({ create, runs, services }: TestedStorage): void {
-  it('does what an array would do, whatever the calls', async () => {
+  it('answers every sequence of calls as an array would', async () => {
     const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Model, Real>(services)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {

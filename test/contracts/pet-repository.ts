@@ -44,7 +44,7 @@ export function petRepositoryContract(storage: TestedStorage): void {
 }
 
 function insertContract(storage: TestedStorage): void {
-  it('a pet comes back exactly as it was stored', async () => {
+  it('returns each pet exactly as it was inserted', async () => {
     const { pets } = await opened(storage);
     const drafts = [
       ...others.map(([, pet]) => pet),
@@ -60,7 +60,7 @@ function insertContract(storage: TestedStorage): void {
     for (const pet of inserted) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
-  it('a pet has the fields of a pet and no other', async () => {
+  it('stores only the fields of a pet', async () => {
     const { pets } = await opened(storage);
 
     const inserted = await pets.insert({ ...aPet(), id: 99n, _id: 99n, owner: 'Tom' } as Pet);
@@ -70,7 +70,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.findById(99n)).toBeUndefined();
   });
 
-  it('ids are distinct for concurrent inserts, and each caller gets its own pet', async () => {
+  it('assigns distinct ids to concurrent inserts, and returns its own pet to each caller', async () => {
     const { pets } = await opened(storage);
     const names = numbers(PAGE_SIZE.max + 20).map((n) => `pet ${n}`);
 
@@ -82,7 +82,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: names.length })).toStrictEqual(inOrderOfId(inserted));
   });
 
-  it('ids run out with a clear error, and concurrent inserts get the last ones', async () => {
+  it('assigns the last ids to concurrent inserts, and rejects the remaining inserts with PetIdsExhausted', async () => {
     const { pets, archive } = await opened(storage);
     await archive.reserve(MAX_PET_ID - 3n);
 
@@ -116,7 +116,7 @@ function insertContract(storage: TestedStorage): void {
 }
 
 function findByIdContract(storage: TestedStorage): void {
-  it('a change has no effect to what was returned', async () => {
+  it('keeps its pets unchanged when a returned pet or page changes', async () => {
     const { pets } = await opened(storage);
     const inserted = await stored(pets, {}, {});
     const before = structuredClone(inserted);
@@ -133,7 +133,7 @@ function findByIdContract(storage: TestedStorage): void {
 function listContract(storage: TestedStorage): void {
   const { holdInsert } = storage;
   it.skipIf(typeof holdInsert === 'string')(
-    `a reader that goes on from the last pet misses none, also when one insert takes longer than the next${unlessExcused(holdInsert)}`,
+    `hides no pet from a reader that continues after the last one, even if one insert takes longer than the next${unlessExcused(holdInsert)}`,
     async () => {
       const { slow, other, release } = await (holdInsert as () => Promise<HeldStore>)();
       const held = slow.insert(aPet({ name: 'held' }));
@@ -151,7 +151,7 @@ function listContract(storage: TestedStorage): void {
     },
   );
 
-  it('a change has no effect to a query during a list', async () => {
+  it('ignores changes to a query during its list', async () => {
     const { pets } = await opened(storage);
     const inserted = await stored(pets, ...numbers(6).map(() => ({})));
     const query: PetQuery = { limit: 2, after: 1n };

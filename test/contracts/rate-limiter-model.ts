@@ -84,7 +84,7 @@ export function rateLimiterModel({ create, runs, hasClock }: TestedLimiter): voi
     ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX.seconds)
     : fc.constantFrom(RATE_LIMIT_MAX.seconds, RATE_LIMIT_MAX.seconds - 1);
 
-  it('counts like a map would, whatever the calls', async () => {
+  it('counts every sequence of calls as a map would', async () => {
     // No command is late.
     if (!hasClock) fakeClock('setTimeout', 'clearTimeout');
     const commands = [take(seconds), take(seconds), ...(hasClock ? [advance] : [])];

@@ -40,7 +40,7 @@ export function storageKindContract(storage: TestedStorage): void {
   for (const [failure, open] of Object.entries(failures)) {
     const when = `when it ${failure}${unlessExcused(open)}`;
     it.skipIf(typeof open === 'string')(
-      `refuses calls in bounded time, and works again, ${when}`,
+      `rejects calls in bounded time, and serves later calls again, ${when}`,
       async () => {
         const warnings: string[] = [];
         const service = await (open as OpenFailing)(storageHost((message) => void warnings.push(message)));
@@ -74,13 +74,13 @@ export function storageKindContract(storage: TestedStorage): void {
     return service;
   }
 
-  it('is shown without user, password and options of its URL', () => {
+  it('is shown as its URL without user, password and options', () => {
     const { urlForm } = kind;
     const withSecrets = `${urlForm.replace('//', '//app:secret@')}?password=secret#secret`;
     expect(shownUrl(urlForm.includes('//') ? withSecrets : urlForm)).toBe(urlForm);
   });
 
-  it('opens for a service that is ready, with a limiter exactly if services share it, and closes more than once', async () => {
+  it('opens a ready service, with a limiter exactly if services share the storage, and can be closed more than once', async () => {
     const { probe, limiter, close } = await openService((await storage.create()).url);
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
     expect(limiter !== undefined).toBe(kind.shared);
@@ -88,7 +88,7 @@ export function storageKindContract(storage: TestedStorage): void {
   });
 
   it.skipIf(isMetered !== true)(
-    `tells its meter of every insert once${unlessExcused(isMetered)}`,
+    `reports every insert to its meter once${unlessExcused(isMetered)}`,
     async () => {
       const commits: number[] = [];
       const meter = {
@@ -106,7 +106,7 @@ export function storageKindContract(storage: TestedStorage): void {
   );
 
   const alone = unlessExcused(kind.shared || 'only one service can open it');
-  it.skipIf(!kind.shared)(`has a limiter that counts for all services which share it${alone}`, async () => {
+  it.skipIf(!kind.shared)(`has a limiter that counts for all services that share it${alone}`, async () => {
     const { url } = await storage.create();
     const services = [await openService(url), await openService(url)];
 
