@@ -103,7 +103,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(inOrder);
   });
 
-  it('stores only the fields of a key, and for example no token', async () => {
+  it('stores only the fields of a key, so no token', async () => {
     const { keys } = await opened(storage);
     const odd = { ...full(), token: 'secret', _id: 'odd' };
 

@@ -13,7 +13,7 @@ type KnownTokens = {
  * @param open opens a verifier with one key for each of these labels and no others
  */
 export function tokenVerifierContract(open: (labels: readonly string[]) => Promise<KnownTokens>): void {
-  it('accepts every key, and returns its own stable caller without any part of the token', async () => {
+  it('accepts every key, and returns a stable caller of its own, without any part of the token', async () => {
     const { verifier, tokens } = await open(['tom', 'ann', 'zoë']);
 
     const found = await Promise.all([...tokens, ...tokens].map((token) => verifier.verify(token)));

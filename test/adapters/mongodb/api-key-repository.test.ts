@@ -29,7 +29,7 @@ async function open(url: string) {
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
-  it('are stored in the documented form', async () => {
+  it('are stored as documents with the fields of the key, and with its id as _id', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
@@ -109,7 +109,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   // proof/damage/wrong-documents.test.ts has every other field and type.
-  it('are never returned with a damaged field, and listed without an _id that is not a key id', async () => {
+  it('are never returned with a damaged field, and are listed without quoting an _id that is not a key id', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     const documents = db.collection<{ _id: string | ObjectId }>('api_keys');

@@ -50,11 +50,11 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
   });
 
   it.each<readonly [string, Damage, number, number, number[]]>([
-    ['before it', NO_STATUS, 2, 0, [1, 2]],
-    ['up to it', NO_STATUS, 3, 0, [1, 2, 3]],
-    ['after it', NO_STATUS, 10, 4, range(5, 8)],
-    ['up to the last one', { 8: { status: 'gone' } }, 7, 0, range(1, 7)],
-  ])('does not fail for a pet without a status when it is %s', async (_, damage, limit, after, ids) => {
+    ['before that pet', NO_STATUS, 2, 0, [1, 2]],
+    ['up to that pet', NO_STATUS, 3, 0, [1, 2, 3]],
+    ['after that pet', NO_STATUS, 10, 4, range(5, 8)],
+    ['up to a damaged last pet', { 8: { status: 'gone' } }, 7, 0, range(1, 7)],
+  ])('does not fail for a pet without a status: a page %s', async (_, damage, limit, after, ids) => {
     expect(await page(damage, limit, after)).toStrictEqual(pets(...ids));
   });
 

@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     for (const { command } of one.commands) expect(command['writeConcern']).toStrictEqual({ w: 1, j: false });
   });
 
-  it('stores a count in the documented form, with the expiry of its window', async () => {
+  it('stores a count as one document with its key, its requests and the end of its window', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
 

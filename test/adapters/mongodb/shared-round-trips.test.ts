@@ -36,7 +36,7 @@ async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<
 }
 
 describe.skipIf(mongo === undefined)(`pets that are looked up at the same time in MongoDB${leftOut}`, () => {
-  it('take one command for 200 calls, and each caller receives a pet object of its own', async () => {
+  it('take one command for 200 calls, and each call returns the pet that it requested', async () => {
     // Without a batch size, the server would end the reply after 101 documents.
     const { stored, repository, sent } = await filled(150);
 

@@ -159,7 +159,7 @@ it('a file that another program has locked delays writes, while the event loop a
   expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
 });
 
-it('a close waits for every flush, and logs after 1 s that only a SIGKILL may end the process', async () => {
+it('a close waits for every flush, and logs after 1 s that the end of the process may take a SIGKILL', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const { disk, pets, queue, warnings } = await openedOnHeldDisk();
   const first = pets.insert(rex);

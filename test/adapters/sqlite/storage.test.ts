@@ -116,7 +116,7 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     },
   );
 
-  it('may lead through a directory with such a name', async () => {
+  it('may lead through a directory whose name has special characters', async () => {
     const directory = join(await testDirectory(), 'C# 100%20?');
     await mkdir(directory);
     await create(join(directory, 'pets.db'));
