@@ -1,38 +1,37 @@
 import { type RateLimit, RATE_LIMIT_MAX } from './rate-limit.ts';
 import { isSha256, SHA_256_RULE } from './sha-256.ts';
 
-/** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** In code points. */
 export const KEY_LABEL_MAX_LENGTH = 64;
 
-/** A draft that obeys every rule. Only {@link newApiKey} makes one. */
+/** A key that obeys every rule. Only {@link newApiKey} makes one. */
 export type NewApiKey = {
-  /** A name for people. 1 to {@link KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them. */
+  /** 1 to {@link KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them. */
   readonly label: string;
-  /** At least one, without duplicates, in the order of {@link SCOPES}. */
+  /** At least one scope, without duplicates, in the order of {@link SCOPES}. */
   readonly scopes: readonly Scope[];
   readonly createdAt: Date;
-  /** The key is valid until just before this instant. Without it, the key never expires. */
+  /** The first instant at which the key is invalid. A key without `expiresAt` never expires. */
   readonly expiresAt?: Date;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
-  /** The id of the key from which the rotations began. Absent in that key. Idempotency keys belong to this id. */
+  /** In a successor: the id of the first key. Idempotency keys belong to a key and its successors. */
   readonly originId?: string;
 };
 
-/** A key that an operator asks for. Not checked yet. Only a rotation names its origin. */
+/** A key that an operator requests. The rules are not checked yet. Only a rotation sets `originId`. */
 export type ApiKeyDraft = Pick<NewApiKey, 'label' | 'scopes'> & {
   readonly [Field in 'expiresAt' | 'rateLimit' | 'originId']?: NewApiKey[Field] | undefined;
 };
 
-/** A key as a repository stores it, without the token. Times are exact to the millisecond. */
+/** A key in a repository, without the token. Times are exact to the millisecond. */
 export type ApiKey = NewApiKey & {
-  /** 16 lower-case hex digits. Public: part of the token and of every log line about the key. */
+  /** 16 lower-case hex digits. Public: the token and every log line about the key contain the id. */
   readonly id: string;
-  /** SHA-256 of the token, as 64 lower-case hex digits. */
+  /** SHA-256 of the token: 64 lower-case hex digits. */
   readonly digest: string;
   /** A revoked key is invalid for good. */
   readonly revokedAt?: Date;
@@ -42,7 +41,6 @@ export type ApiKey = NewApiKey & {
 
 export type ApiKeyState = 'active' | 'expired' | 'revoked';
 
-/** A draft breaks the rules of a key. The message names every broken rule. */
 export class InvalidApiKey extends Error {
   readonly kind = 'invalid-api-key';
   readonly fault = 'client';
@@ -53,20 +51,16 @@ export class InvalidApiKey extends Error {
   }
 }
 
-/**
- * Excludes control, format and invisible characters, because they can deceive the reader of a list in a terminal.
- * U+2800 is a symbol that looks like a space.
- */
+/** Control, format and invisible characters could deceive the reader of a terminal. U+2800 looks like a space. */
 const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
 const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 
-/** A test of a field, and the phrase that describes what the field must be. */
+/** `must`: a phrase that follows the name of the field. */
 type Rule = readonly [isObeyed: (value: unknown) => boolean, must: string];
 type Rules = { readonly [Field in keyof ApiKey]?: Rule };
 
-/** Every field of a stored key. */
 const RULES = {
   id: [matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
   digest: [isSha256, SHA_256_RULE],
@@ -108,7 +102,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   return storedApiKey(fields as NewApiKey);
 }
 
-/** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
+/** @returns every broken rule, as a phrase such as "label must be …", without the value of the field */
 export function apiKeyProblems(
   fields: Partial<Record<keyof ApiKey, unknown>>,
   rules: Rules = RULES,
@@ -118,7 +112,7 @@ export function apiKeyProblems(
     .map(([field, [, must]]) => `${field} ${must}`);
 }
 
-/** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
+/** Removes unknown fields, and fields that are `undefined`. Does not check the rules. */
 export function storedApiKey<Key extends NewApiKey>(key: Key): Key {
   const stored = Object.entries(key).filter(
     ([field, value]) => Object.hasOwn(RULES, field) && value !== undefined,
@@ -126,23 +120,22 @@ export function storedApiKey<Key extends NewApiKey>(key: Key): Key {
   return Object.fromEntries(stored) as Key;
 }
 
-/** The key as it is revoked or expires at the instant, unless it does so earlier. */
+/** The key with this end, unless the key has the same kind of end earlier. */
 export function endedKey(key: ApiKey, end: 'revokedAt' | 'expiresAt', at: Date): ApiKey {
   const earlier = key[end];
   return earlier !== undefined && earlier <= at ? key : { ...key, [end]: at };
 }
 
-/** A key is revoked even when `revokedAt` lies in the future: the clock of the host that revoked it may be ahead. */
+/** `revokedAt` counts even if it is in the future: the clock of the host that revoked the key may be ahead. */
 export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
-  // An invalid date compares false with every date, and such a key counts as expired.
+  // An invalid date compares false, so a key with an invalid date is expired.
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
 }
 
 /** The shortest time between two recorded uses of a key. */
 export const USE_INTERVAL_MS = 60_000;
 
-/** Whether a use of the key at the instant is to be recorded. */
 export function isUseDue({ lastUsedAt }: ApiKey, at: Date): boolean {
   return lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
 }

@@ -1,15 +1,15 @@
-/** Whose fault an error is. */
+/** What caused an error. */
 export type Fault =
-  /** The caller has to ask for something else. */
+  /** The request: another request can succeed. */
   | 'client'
-  /** Only an operator can help. */
+  /** Something that only an operator can change. */
   | 'operator'
-  /** The storage cannot do its work now. A retry may succeed. */
+  /** The storage: a retry may succeed. */
   | 'storage'
-  /** An error in the code. */
+  /** The code. */
   | 'bug';
 
-/** An error of this program says whose fault it is in its property `fault`. Every other error is a bug. */
+/** An error without the property `fault` is a bug. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Error && 'fault' in error ? (error.fault as Fault) : 'bug';
 }
