@@ -15,8 +15,8 @@ export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
 /**
- * A restored storage skips this many ids, because the original storage may have assigned them after the backup: 19 months
- * at 20,000 creates per second.
+ * A restored storage skips this many ids, because the original storage may have assigned them after the backup: 19
+ * months at 20,000 creates per second.
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 
@@ -91,7 +91,9 @@ export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet
   return unchangeable<Pet>({ id, name, categoryId, status });
 }
 
-/** Callers share pets, so pets are frozen. A field with an object, such as a list, does not compile: copy and freeze it. */
+/**
+ * Callers share pets, so pets are frozen. A field with an object, such as a list, does not compile: copy and freeze it.
+ */
 function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
   return Object.freeze(pet);
 }
@@ -110,8 +112,8 @@ export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): rea
 }
 
 /**
- * Two pets have equal texts if and only if their fields are equal. Stored fingerprints and checksums depend on the texts,
- * so a later field that is `undefined` has no text.
+ * Two pets have equal texts if and only if their fields are equal. Stored fingerprints and checksums depend on the
+ * texts, so a later field that is `undefined` has no text.
  */
 export function petTexts(
   pet: NewPet,
@@ -158,9 +160,9 @@ export const PET_NAME_MAX_LENGTH = 255;
 const CONTROL = '\\x00-\\x1f\\x7f';
 
 /**
- * No control character, and at least one character that is not white space (`\s` of ECMA-262). Generated clients use the
- * pattern, see "The pattern of a name is written for every dialect" in docs/decisions.md. A match takes linear time,
- * because two adjacent repeats never match the same character.
+ * No control character, and at least one character that is not white space (`\s` of ECMA-262). Generated clients use
+ * the pattern, see "The pattern of a name is written for every dialect" in docs/decisions.md. A match takes linear
+ * time, because two adjacent repeats never match the same character.
  */
 export const PET_NAME_PATTERN = `^[^\\S${CONTROL}]*[^\\s${CONTROL}][^${CONTROL}]*$`;
 

@@ -1,16 +1,14 @@
 import { type ApiKey, type ApiKeyDraft, newApiKey } from '../../domain/api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
-/** A new, unguessable token with its id and digest. */
 export type MintedKey = Pick<ApiKey, 'id' | 'digest'> & {
-  /** The secret. Shown once and stored nowhere. */
+  /** The secret, which an attacker cannot guess. Shown once and stored nowhere. */
   readonly token: string;
 };
 
-/** A new key, and the only chance to read its token. */
 export type CreatedKey = { readonly key: ApiKey; readonly token: string };
 
-/** Delivers a new key to the operator who asked for it. */
+/** Delivers a new key to the operator. */
 export type Deliver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {
@@ -25,14 +23,10 @@ export class CreateKey {
   }
 
   /**
-   * Stores a new key and delivers it.
-   *
-   * @param deliver by default does nothing. If it fails, the token is lost. The key is then revoked, and the error is
-   *   passed on
-   * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
-   * @throws {ApiKeyIdTaken} when another key has the minted id; nothing is stored
-   * @throws {DamagedApiKey} when a damaged record has the minted id; nothing is stored
-   * @throws {StorageUnavailable}
+   * @param deliver default: does nothing. After an error of `deliver` the token is lost, so the key is revoked
+   * @throws {InvalidApiKey} nothing is stored
+   * @throws {ApiKeyIdTaken | DamagedApiKey} the minted id is not free; nothing is stored
+   * @throws {StorageUnavailable} the key may be stored
    */
   async execute(draft: ApiKeyDraft, deliver: Deliver = () => {}): Promise<CreatedKey> {
     const checked = newApiKey(draft, this.#now());

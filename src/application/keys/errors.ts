@@ -1,7 +1,7 @@
 import type { InvalidApiKey } from '../../domain/api-key.ts';
 import type { DamagedApiKey } from '../ports/storage-errors.ts';
 
-/** Every known failure of the use cases of API keys, except `StorageUnavailable`. */
+/** The errors of the use cases of API keys, except `StorageUnavailable`. */
 export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | ApiKeyIdTaken | DamagedApiKey;
 
 export class ApiKeyNotFound extends Error {
@@ -13,7 +13,6 @@ export class ApiKeyNotFound extends Error {
   }
 }
 
-/** An expired or revoked key cannot be rotated. */
 export class ApiKeyNotActive extends Error {
   readonly kind = 'api-key-not-active';
   readonly fault = 'client';
@@ -23,7 +22,7 @@ export class ApiKeyNotActive extends Error {
   }
 }
 
-/** The storage has a different key under this id. That key is unchanged. */
+/** The other key is unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
   readonly fault = 'client';

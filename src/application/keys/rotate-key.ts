@@ -4,16 +4,13 @@ import type { CreatedKey, CreateKey, Deliver } from './create-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 export type Rotation = {
-  /** How long the old key stays valid, in milliseconds, at least 0. */
+  /** The old key stays valid for this time, at least 0 ms. */
   readonly overlapMs: number;
-  /** When the new key expires. Without it, the new key never expires. */
+  /** The end of the new key. Default: never. */
   readonly expiresAt?: Date | undefined;
 };
 
-/**
- * Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. A request
- * that is repeated with the new key is the same request: the new key has the origin of the old one.
- */
+/** Replaces a key by a successor: see "A key and its successors" in docs/explanation/keys-and-their-cache.md. */
 export class RotateKey {
   readonly #keys: ApiKeyRepository;
   readonly #createKey: CreateKey;
@@ -26,14 +23,12 @@ export class RotateKey {
   }
 
   /**
-   * Leaves the old key unchanged until the new key has been delivered. Never extends the life of the old key.
+   * The old key is unchanged until the new key is delivered. Never extends the life of the old key.
    *
-   * @throws {ApiKeyNotFound}
-   * @throws {ApiKeyNotActive} when the key is expired or revoked
-   * @throws {InvalidApiKey} when the new key would have expired already
-   * @throws {ApiKeyIdTaken} when another key has the minted id
-   * @throws {DamagedApiKey} when the record of the old key or of the minted id is damaged
-   * @throws {StorageUnavailable} the new key may have been delivered by then, and the old key may not expire yet
+   * @throws {ApiKeyNotFound | ApiKeyNotActive | DamagedApiKey}
+   * @throws {InvalidApiKey} when `expiresAt` is not in the future
+   * @throws {ApiKeyIdTaken | DamagedApiKey} the minted id is not free
+   * @throws {StorageUnavailable} after the delivery, the old key may keep its expiry
    */
   async execute(id: string, { overlapMs, expiresAt }: Rotation, deliver?: Deliver): Promise<CreatedKey> {
     const now = this.#now();

@@ -4,15 +4,14 @@ import { ApiKeyNotFound } from './errors.ts';
 import { DamagedApiKey } from '../ports/storage-errors.ts';
 
 /**
- * The key that a stored record holds, or the error that names the first rule that the record breaks.
- *
- * @param fields as they are stored: any of them may be missing or have any value
+ * @param fields may have any value
+ * @returns the key, or an error with the first rule that the fields break
  */
 export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>): ApiKey | DamagedApiKey {
   const [problem] = apiKeyProblems(fields);
   if (problem === undefined) return storedApiKey(fields as ApiKey);
   const { id } = fields;
-  // A damaged id can be anything, so messages never repeat it.
+  // Messages repeat no damaged id, which can be any text.
   const hasId = typeof id === 'string' && API_KEY_ID.test(id);
   return new DamagedApiKey(hasId ? id : 'with an unreadable id', problem);
 }
@@ -31,7 +30,7 @@ export class GetKey {
   }
 
   /**
-   * The key in any state.
+   * @returns the key in any state
    *
    * @throws {ApiKeyNotFound}
    * @throws {DamagedApiKey}
@@ -54,7 +53,7 @@ export class RevokeKey {
   }
 
   /**
-   * Revokes a key for good. Revoking it again changes nothing. Running services refuse the key within ten seconds.
+   * Revokes a key for good. A second revocation changes nothing. Every service refuses the key within 10 s.
    *
    * @throws {ApiKeyNotFound}
    * @throws {DamagedApiKey}
@@ -62,7 +61,7 @@ export class RevokeKey {
    */
   async execute(id: string): Promise<ApiKey> {
     const before = await this.#keys.findById(id);
-    // Not even to an earlier time: the clock of the host that revoked it may be ahead.
+    // The first time stays, even if it is later: the clock of the host that revoked the key may be ahead.
     const key = before?.revokedAt === undefined ? await this.#keys.revoke(id, this.#now()) : before;
     if (key === undefined) throw new ApiKeyNotFound(id);
     return key;

@@ -2,7 +2,10 @@ import { apiKeyState } from '../../domain/api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import type { Caller, TokenForm, TokenRefusal, TokenVerifier } from '../ports/token-verifier.ts';
 
-/** How long a valid key is trusted without asking the storage. A revocation takes effect with the same delay. */
+/**
+ * A valid key needs no query for this time, so a revocation can be as late: see
+ * docs/explanation/keys-and-their-cache.md.
+ */
 const TRUSTED_MS = 5_000;
 
 const MAX_TRUSTED_KEYS = 10_000;
@@ -10,25 +13,20 @@ const MAX_TRUSTED_KEYS = 10_000;
 type Trusted = {
   readonly caller: Caller;
   readonly expiresAt: Date | undefined;
-  /** On the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   readonly untilMs: number;
 };
 
-/** Verifies the keys of a storage. */
 export class StoredTokenVerifier implements TokenVerifier {
   readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
   readonly #form: TokenForm;
   readonly #now: () => Date;
   readonly #onRefusal: (reason: TokenRefusal) => void;
-  /**
-   * By the whole token: an attacker who knows only the id of a key learns nothing from the timing. A lookup compares a
-   * token with a stored one only if their seeded hashes are equal. Hashing each token with SHA-256 instead would be
-   * slower.
-   */
+  /** By the whole token, for safety against timing attacks: see docs/explanation/keys-and-their-cache.md. */
   readonly #trusted = new Map<string, Trusted>();
   #uses = new Map<string, Date>();
 
-  /** @param onRefusal called for each token that is not valid. Does nothing by default. */
+  /** @param onRefusal called for each token that is not valid */
   constructor(
     keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>,
     form: TokenForm,
@@ -48,7 +46,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 
   /**
-   * Stores when keys were last used. After a failure, the next call tries again.
+   * Stores the last uses of keys. After a failure, the next call stores these uses too.
    *
    * @throws {StorageUnavailable}
    */
@@ -76,10 +74,10 @@ export class StoredTokenVerifier implements TokenVerifier {
   async #ask(token: string): Promise<Caller | undefined> {
     const id = this.#form.idOf(token);
     if (id === undefined) return this.#refuse('unknown');
-    // The time starts before the query, because a revocation may overtake its result.
+    // The time begins before the query, because a revocation may be stored before the result arrives.
     const untilMs = performance.now() + TRUSTED_MS;
     const key = await this.#keys.findById(id);
-    // Every key goes through all checks, so the time does not reveal which one failed.
+    // Every token takes all checks, so the time does not reveal the failed check.
     const isSame = this.#form.hasDigest(token, key?.digest);
     const state = apiKeyState(key ?? {}, this.#now());
     if (key === undefined || !isSame) return this.#refuse('unknown');
@@ -97,7 +95,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 }
 
-/** Accepts the tokens of two verifiers. Asks the second one only about tokens that the first one rejects. */
+/** Accepts the tokens of two verifiers. The second verifier checks only tokens that the first verifier refuses. */
 export function eitherTokenVerifier(first: TokenVerifier, second: TokenVerifier): TokenVerifier {
   return { verify: async (token) => (await first.verify(token)) ?? (await second.verify(token)) };
 }

@@ -2,14 +2,14 @@ import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import type { ArchivedPet, PetSource, ReadablePetArchive, Survey } from '../ports/pet-archive.ts';
 import { CountsDiffer } from './errors.ts';
 
-/** How many pets are read and written at once. Larger batches are not faster. */
+/** In pets. Larger batches are not faster. */
 export const BATCH_SIZE = 1000;
 
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * The pets of an archive that services may be adding to. Reads every pet that existed at the survey, and none with a
- * greater id. A pet may be missing if a service took its id before the survey and stores it later.
+ * Services may add pets meanwhile. Reads every pet of the survey, and no greater id. May miss a pet that a service
+ * stores after the survey.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;
@@ -18,11 +18,7 @@ export class ArchiveSource implements PetSource {
     this.#archive = archive;
   }
 
-  /**
-   * What it counts is there until the end.
-   *
-   * @throws {StorageUnavailable}
-   */
+  /** @throws {StorageUnavailable} */
   async survey(): Promise<WhilePetsNeverChange<Survey>> {
     const greatestId = await this.#archive.greatestId();
     const count = await this.#archive.count(greatestId);
@@ -51,8 +47,7 @@ export class ArchiveSource implements PetSource {
 }
 
 /**
- * Compares the number of pets that a run has read with those in the source before and after. Services can add pets to a
- * source during a run but never remove them, so the numbers never decrease.
+ * Compares the numbers of pets before, in and after a run. Services only add pets, so the numbers never decrease.
  *
  * @throws {CountsDiffer}
  * @throws {StorageUnavailable}

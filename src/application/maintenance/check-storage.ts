@@ -11,12 +11,12 @@ import type { CheckableStorage } from '../ports/storage-kind.ts';
 import type { Finding } from '../ports/storage-health.ts';
 import { petIdsWarning } from '../../domain/pet.ts';
 
-/** How many records were read, damaged ones included. */
+/** The numbers of records, damaged records included. */
 export type Checked = { pets: number; apiKeys: number };
 
 export type Checkable = Omit<CheckableStorage, 'close'>;
 
-/** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
+/** Examines a storage beside services. May leave out records that are added during the check. Changes nothing. */
 export class CheckStorage {
   readonly #storage: Checkable;
 
@@ -25,8 +25,7 @@ export class CheckStorage {
   }
 
   /**
-   * What is wrong, in the order of the examination: the storage as a whole, then pets by id, then API keys. Returns how
-   * many records it has read. Keeps no pets in memory.
+   * Examines the whole storage, then pets by id, then API keys. Keeps one batch of pets in memory.
    *
    * @param onProgress may throw to stop the check
    * @throws {StorageUnavailable}
@@ -55,7 +54,7 @@ export class CheckStorage {
       if (damaged !== undefined) {
         yield { about: `pet ${damaged.id}`, problem: damaged.problem };
         done++;
-        // Out of order: no read gets past it.
+        // The pet is out of order, so each further read would begin with it.
         if (damaged.id <= last) break;
       } else if (pets.length === 0) break;
       after = damaged?.id ?? last;
@@ -68,7 +67,7 @@ export class CheckStorage {
 
 type Batch = { readonly pets: readonly ArchivedPet[]; readonly damaged?: DamagedPet };
 
-/** The pets up to the first damaged one, and that one. */
+/** The pets before the first damaged pet, and that pet. */
 async function readBatch(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
   try {
     return { pets: await archive.read(after, BATCH_SIZE) };

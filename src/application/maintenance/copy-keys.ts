@@ -3,12 +3,12 @@ import type { ApiKey } from '../../domain/api-key.ts';
 import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
-/** `alreadyThere`: how many of the keys of the source were in the target before. */
+/** `alreadyThere`: the number of keys that the target had before. */
 export type CopiedKeys = { readonly keys: readonly ApiKey[]; readonly alreadyThere: number };
 
 /**
- * Copies the API keys of a storage to another one. Clients keep their keys, and a retried request replays there too: an
- * Idempotency-Key belongs to the id of an API key.
+ * Copies API keys, so clients keep their keys. Requests replay on the target too, because an Idempotency-Key belongs to
+ * the id of an API key.
  */
 export class CopyKeys {
   readonly #source: Pick<ApiKeyRepository, 'list'>;
@@ -20,11 +20,10 @@ export class CopyKeys {
   }
 
   /**
-   * Writes nothing. A copy that starts with long work calls this first, to fail before that work.
+   * Writes nothing. A copy calls `check` before long work, to fail early.
    *
-   * @returns the keys of the source
-   * @throws {DamagedApiKey} when the source has one, or the target under an id of the source
-   * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
+   * @throws {DamagedApiKey} in the source, or in the target with an id of the source
+   * @throws {ApiKeyIdTaken}
    * @throws {StorageUnavailable}
    */
   async check(): Promise<CopiedKeys> {
@@ -39,13 +38,12 @@ export class CopyKeys {
   }
 
   /**
-   * Checks again, then copies. Can be repeated. A key that the target already has changes in two ways only: it ends as
-   * early as in the source, and its last use is as late, to the minute.
+   * Checks again, then copies. A caller can repeat the copy. In a key that the target already has, only two things
+   * change: the earlier end and the later use count, the use to the minute. A failed check writes nothing. Overwrites
+   * no other key.
    *
-   * @returns the keys of the source, all of which are now in the target
-   * @throws {DamagedApiKey} as {@link check}, and then nothing is written; also when a key is damaged during the copy
-   * @throws {ApiKeyIdTaken} likewise; also when another key arrives during the copy. It is not overwritten
-   * @throws {StorageUnavailable} some keys may have been copied
+   * @throws {DamagedApiKey | ApiKeyIdTaken | StorageUnavailable} if the storage changed after the check, some keys may
+   *   be copied
    */
   async execute(): Promise<CopiedKeys> {
     const copied = await this.check();

@@ -13,26 +13,26 @@ import {
 } from '../ports/pet-archive.ts';
 
 export type Copied = {
-  /** How many pets of the source the target has now: all that existed at the start, and possibly later ones. */
+  /** The pets of the source in the target: all pets of the survey, and possibly later pets. */
   readonly pets: number;
-  /** How many of them the target already had. */
+  /** The part of `pets` that the target had before the copy. */
   readonly alreadyThere: number;
-  /** How many other pets the target has in the same range of ids. They are unchanged. */
+  /** The other pets of the target in the same range of ids, which stay unchanged. */
   readonly others: number;
 };
 
-/** What the target has before the copy, up to the greatest id of the source. */
+/** The target before the copy, up to the greatest id of the source. */
 type Standing = Pick<Copied, 'alreadyThere' | 'others'> & {
-  /** The target has every pet of the source up to this id. A repetition need not write them. */
+  /** The target has every pet of the source up to this id, so a repeated copy begins after it. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
   /** The number of those pets. */
   readonly complete: number;
 };
 
-/** Whether the target has a pet of the source from an earlier, interrupted copy, and not another one. */
+/** Whether the pet of the target comes from an earlier, interrupted copy. */
 const isCopied: WhilePetsNeverChange<typeof samePet> = samePet;
 
-/** Copies the pets of a source into an archive under their own ids. Serves `copy` and `import`. */
+/** Copies pets with their ids, for `copy` and `import`. */
 export class CopyPets {
   readonly #source: PetSource;
   readonly #target: PetArchive;
@@ -43,26 +43,22 @@ export class CopyPets {
   }
 
   /**
-   * Compares the pets that the target already has, then writes the others. Can be repeated after an interruption at any
-   * point. Writes nothing when it finds a conflict or a damaged pet in the comparison.
+   * Compares the pets of both sides, then writes the missing pets. Writes nothing after an error of the comparison. A
+   * caller can repeat an interrupted copy.
    *
-   * @throws {InvalidPet} when the ids of the source leave too few for new pets; nothing is written
-   * @throws {PetIdTaken} when the target has a different pet under an id of the source
-   * @throws {IdempotencyKeyTaken} when it has a different pet with the same idempotency key; found only while
-   *   pets are written
-   * @throws {CountsDiffer} when pets disappear during the copy, or unexpected ones appear in the target
-   * @throws {DamagedPet} when the source or the target has a damaged pet
-   * @throws {StorageUnavailable}
+   * @throws {InvalidPet} when the source leaves too few ids for new pets; nothing is written
+   * @throws {IdempotencyKeyTaken} found only by a write
+   * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
     const problem = importedIdProblem(survey.lastId);
     if (problem !== undefined) throw new InvalidPet([problem]);
     const { alreadyThere, others, completeTo, complete } = await this.#compare(survey, onProgress);
-    // Before the first write: from now on, a service on the target assigns none of these ids.
+    // From now on, a service on the target assigns no id of the source.
     await this.#target.reserve(survey.lastId);
     let count = complete;
-    // Batches are written in order, so an interruption leaves no gap before the last pet.
+    // One by one, so an interruption leaves no gap before the last pet.
     for await (const pets of this.#source.read(completeTo, survey)) {
       await this.#target.write(pets);
       count += pets.length;
@@ -75,7 +71,7 @@ export class CopyPets {
     return { pets: count, alreadyThere, others };
   }
 
-  /** Walks through both sides in order of id, until the target has no more pets. */
+  /** In order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
     await using sourcePets = each(this.#source.read(BEFORE_EVERY_ID, survey));
     const nextOfSource = async () => (await sourcePets.next()).value;
@@ -104,7 +100,6 @@ export class CopyPets {
   }
 }
 
-/** The pets of batches one by one. */
 async function* each(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<ArchivedPet, undefined> {
   for await (const batch of batches) yield* batch;
 }

@@ -1,4 +1,4 @@
-/** The target has a different pet under this id. That pet is unchanged. */
+/** The target has a different pet with this id. The pet of the target is unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
   readonly fault = 'client';
@@ -8,7 +8,7 @@ export class PetIdTaken extends Error {
   }
 }
 
-/** A different pet of the target has the idempotency key of this one. This one was not stored. */
+/** A different pet of the target has the idempotency key. The pet with `id` was not stored. */
 export class IdempotencyKeyTaken extends Error {
   readonly kind = 'idempotency-key-taken';
   readonly fault = 'client';
@@ -18,7 +18,7 @@ export class IdempotencyKeyTaken extends Error {
   }
 }
 
-/** Pets disappeared from the source or the target during the run, or other pets appeared in the target. */
+/** During the run, pets disappeared, or other pets appeared in the target. */
 export class CountsDiffer extends Error {
   readonly kind = 'counts-differ';
   readonly fault = 'operator';

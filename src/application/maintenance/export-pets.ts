@@ -14,8 +14,8 @@ export class ExportPets {
   }
 
   /**
-   * Yields every pet that exists at the start, in batches and in ascending order of id. Pets that are added during the
-   * export may be missing. If the generator ends without an error, the export is complete.
+   * Yields every pet that exists at the start, in ascending order of id. Later pets may be missing. The end without an
+   * error proves a complete export.
    *
    * @throws {CountsDiffer} when pets disappear during the export
    * @throws {DamagedPet}

@@ -1,7 +1,7 @@
 import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
 
-/** Fewer ids are left than are to be skipped. None was skipped. */
+/** No id was skipped. */
 export class TooFewPetIds extends Error {
   readonly kind = 'too-few-pet-ids';
   readonly fault = 'operator';
@@ -11,7 +11,7 @@ export class TooFewPetIds extends Error {
   }
 }
 
-/** Keeps new pets from being assigned the ids of pets that a storage has lost. */
+/** Ensures that no new pet is assigned the id of a lost pet. */
 export class SkipIds {
   readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
 
@@ -20,9 +20,9 @@ export class SkipIds {
   }
 
   /**
-   * @returns the last id that no new pet is assigned
+   * @returns the greatest id that is assigned to no new pet
    * @throws {TooFewPetIds}
-   * @throws {StorageUnavailable} ids may have been skipped
+   * @throws {StorageUnavailable} ids may be skipped
    */
   async execute(): Promise<bigint> {
     const lastId = await this.#archive.lastId();

@@ -2,7 +2,7 @@ import { newPet, type NewPet, type PetDraft, petTexts } from '../../domain/pet.t
 import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
 import type { Inserted, PetRepository } from '../ports/pet-repository.ts';
 
-/** SHA-256 of a text in UTF-8, as 64 lower-case hex digits. */
+/** SHA-256 of a text in UTF-8: 64 lower-case hex digits. */
 export type Sha256 = (text: string) => string;
 
 /** A replay answers with the pet as it is now, which is what the first call answered. */
@@ -18,15 +18,11 @@ export class CreatePet {
   }
 
   /**
-   * Adds a pet to the catalogue.
-   *
-   * @param idempotencyKey makes a repeated call return the pet of the first call. Unique among all callers and
-   *   operations. Of any length
-   * @throws {InvalidPet} naming every rule that the draft breaks
-   * @throws {IdempotencyKeyReused} when the key belongs to a request for another pet
-   * @throws {PetIdsExhausted} when no id is left
-   * @throws {DamagedPet} when the record of the first call's pet is damaged
-   * @throws {StorageUnavailable} the pet may have been stored
+   * @param idempotencyKey equal keys return the first pet. Unique among all callers and operations, of any length
+   * @throws {InvalidPet} with every rule that the draft breaks
+   * @throws {IdempotencyKeyReused} when the first call was for another pet
+   * @throws {DamagedPet} the pet of the first call
+   * @throws {PetIdsExhausted | StorageUnavailable} after `StorageUnavailable`, the pet may be stored
    */
   async execute(draft: PetDraft, idempotencyKey?: string): Promise<Answer> {
     const pet = newPet(draft);
@@ -36,7 +32,7 @@ export class CreatePet {
   }
 }
 
-/** The fingerprint of every request that creates this pet, and of no other request. */
+/** Equal for requests with equal pets, and for no others. */
 export function fingerprintOf(pet: NewPet, sha256: Sha256): string {
   return sha256(JSON.stringify(petTexts(pet)));
 }

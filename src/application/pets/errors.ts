@@ -1,6 +1,6 @@
 import { type InvalidPet, PAGE_SIZE, type Pet } from '../../domain/pet.ts';
 
-/** Every known failure of the use cases of pets, except `StorageUnavailable`. */
+/** The errors of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =
   | InvalidPet
   | InvalidPageSize
@@ -27,7 +27,7 @@ export class PetNotFound extends Error {
   }
 }
 
-/** All ids up to 2^53 - 1 have been assigned. Nothing was stored. */
+/** All ids up to 2^53 - 1 are assigned. Nothing was stored. */
 export class PetIdsExhausted extends Error {
   readonly kind = 'pet-ids-exhausted';
   readonly fault = 'operator';
@@ -37,7 +37,7 @@ export class PetIdsExhausted extends Error {
   }
 }
 
-/** The idempotency key belongs to a different earlier request. Nothing was stored. */
+/** Nothing was stored. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
   readonly fault = 'client';
@@ -48,8 +48,8 @@ export class IdempotencyKeyReused extends Error {
 }
 
 /**
- * The stored record of a pet breaks the rules of a pet: it was damaged after it was written, and only an operator can
- * repair it. The message names the broken rule and never contains the value of a field.
+ * The stored record breaks the rules of a pet: the record was damaged after the write, and only an operator can repair
+ * it. The message contains the rule, and no value of a field.
  */
 export class DamagedPet extends Error {
   readonly kind = 'damaged-pet';
@@ -61,7 +61,7 @@ export class DamagedPet extends Error {
 
   /**
    * @param problem a phrase such as "status must be …"
-   * @param before the pets that precede the damaged one in the requested page
+   * @param before the pets of the page before the damaged pet
    */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
@@ -70,7 +70,6 @@ export class DamagedPet extends Error {
     this.#before = before;
   }
 
-  /** The pets that precede the damaged one in the requested page. */
   get before(): readonly Pet[] {
     return this.#before;
   }

@@ -4,20 +4,20 @@ import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
 
 export type PageRequest = {
-  /** Only pets with this status. All pets when absent. */
+  /** Default: all pets. */
   readonly status?: PetStatus | undefined;
-  /** The most pets to return: 1 to 100, 20 when absent. */
+  /** 1 to 100 pets. Default: 20. */
   readonly limit?: number | undefined;
-  /** Only pets with greater ids. From the first pet when absent. */
+  /** Only pets with greater ids. Default: all pets. */
   readonly after?: bigint | undefined;
 };
 
 export type PetPage = {
-  /** In ascending order of id. May be fewer than the limit even when a page follows. */
+  /** In ascending order of id. A page before a damaged pet has fewer pets than the limit. */
   readonly pets: readonly Pet[];
   /**
-   * The `after` of the next page. Absent on the last page. An id is all that a page needs to know where it begins, and
-   * a walk with a filter returns each pet once.
+   * The `after` of the next page. Absent on the last page. An id finds the start of a page, and a filtered walk returns
+   * each pet once.
    */
   readonly next?: WhilePetsNeverChange<bigint>;
 };
@@ -30,10 +30,10 @@ export class ListPets {
   }
 
   /**
-   * Never skips a damaged pet silently: the page ends before it, and the next page starts with it.
+   * Never skips a damaged pet: the page ends before that pet, and the next page begins with it.
    *
    * @throws {InvalidPageSize}
-   * @throws {DamagedPet} when the page starts with it. The pets after its id can still be listed
+   * @throws {DamagedPet} when the page begins with a damaged pet. A page after its id succeeds
    * @throws {StorageUnavailable}
    */
   async execute({ status, limit = PAGE_SIZE.default, after }: PageRequest): Promise<PetPage> {
@@ -42,7 +42,7 @@ export class ListPets {
     }
     let found: readonly Pet[];
     try {
-      // One pet more than the limit shows whether another page follows.
+      // One further pet: another page follows.
       found = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;

@@ -4,10 +4,8 @@ import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
 
 /**
- * The pet that a stored record holds.
- *
- * @param fields as they are stored: each may have any value
- * @throws {DamagedPet} naming the first rule that the record breaks
+ * @param fields may have any value
+ * @throws {DamagedPet} with the first rule that the record breaks
  */
 export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>): Pet {
   const idProblem = petIdProblem(id);
@@ -18,7 +16,7 @@ export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>
 }
 
 /**
- * The pet with the idempotency key and fingerprint of its record. A record has both or neither.
+ * A record has an idempotency key and a fingerprint, or neither.
  *
  * @throws {DamagedPet}
  */
@@ -29,7 +27,7 @@ export function parseStoredIdempotency(pet: Pet, key: unknown, fingerprint: unkn
   return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
 }
 
-/** Whether a record holds a damaged pet, which `parse` then throws. */
+/** Whether `parse` throws `DamagedPet`. */
 export function isDamaged(parse: () => Pet): boolean {
   try {
     parse();
@@ -41,12 +39,10 @@ export function isDamaged(parse: () => Pet): boolean {
 }
 
 /**
- * A page of pets from their stored records.
- *
  * @param records in the order of the storage
  * @param after less than the id of every pet of the page
- * @param parse makes a pet of a record, or throws `DamagedPet`
- * @throws {DamagedPet} for the first record that is damaged or out of order, with the pets before it
+ * @param parse may throw `DamagedPet`
+ * @throws {DamagedPet} for the first record that is damaged or out of order, with the pets before that record
  */
 export function parseStoredPage<T, P extends Pet>(
   records: readonly T[],

@@ -1,20 +1,20 @@
 type Method = (...args: never) => Promise<unknown>;
 
-/** What happens around each call of a method. */
+/** Wraps each call of a method. */
 type Advice<M extends Method> = <Result extends Awaited<ReturnType<M>>>(
   call: () => Promise<Result>,
   args: Parameters<M>,
 ) => Promise<Result>;
 
-/** The methods that have a name. */
+/** The wrapped methods. */
 type Named<Names> = { [M in keyof Names]: Names[M] extends undefined ? never : M }[keyof Names];
 
 /**
- * Makes a port that calls the given one, with something around each call.
+ * Makes a port that wraps each call of another port.
  *
- * @param names of all methods, for `advice`: a new method fails to compile until it is listed. Nothing goes around a
- *   method whose name is `undefined`
- * @param advice called once for each method, with its name and the method's own, not at each call
+ * @param names a name for each method, or `undefined` for a method that is not wrapped. A new method without an entry
+ *   does not compile
+ * @param advice called once per method
  */
 export function around<
   Port extends { readonly [M in keyof Port]: Method },

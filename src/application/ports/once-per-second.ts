@@ -1,15 +1,15 @@
 const SHARED_MS = 1_000;
 
 /**
- * Makes a task that calls share: it begins at most once per second, however many calls there are. A task that has not
- * ended after a second does not delay later calls.
+ * Calls share a task, which begins at most once per second. A call after that second begins a new task, even if the
+ * earlier task has not ended.
  *
- * @param sharesFailures whether calls share a failure for the rest of the second. Otherwise, the next call begins the task
- *   again
+ * @param sharesFailures whether all calls in that second share a failure. Otherwise, the call after a failure begins a
+ *   new task
  */
 export function oncePerSecond<Result>(task: () => Promise<Result>, { sharesFailures = false } = {}) {
   let latest: Promise<Result> | undefined;
-  /** On the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   let sharedUntilMs = 0;
 
   return (): Promise<Result> => {

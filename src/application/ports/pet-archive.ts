@@ -1,13 +1,13 @@
 import { INT64_MIN, type Pet, petTexts } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
-/** A pet with everything that a storage knows about it. A move to another storage loses nothing. */
+/** Everything that a storage stores about a pet. */
 export type ArchivedPet = Pet & {
-  /** The idempotency key that created the pet. It moves along, so a retry after the move is replayed. */
+  /** The idempotency key of the create request. A retry on the target of a copy is therefore replayed. */
   readonly idempotency?: Idempotency;
 };
 
-/** Whether two pets agree in every field, including their idempotency keys. */
+/** Compares every field, and the idempotency keys. */
 export function samePet(a: ArchivedPet, b: ArchivedPet): boolean {
   return textOf(a) === textOf(b);
 }
@@ -16,35 +16,33 @@ function textOf({ id, idempotency, ...fields }: ArchivedPet): string {
   return JSON.stringify([String(id), petTexts(fields), idempotency?.key, idempotency?.fingerprint]);
 }
 
-/** The least int64. Reading all pets begins after it, and not after 0, because damage can make an id 0. */
+/** Reads of all pets begin after the least int64, not after 0, because damage can change an id to 0. */
 export const BEFORE_EVERY_ID = INT64_MIN;
 
 /**
- * Reads and writes the whole catalogue with its ids, to move it between storages. `test/contracts/pet-archive.ts` tests
- * every adapter against these comments.
+ * Copies the catalogue with its ids. `test/contracts/pet-archive.ts` tests every adapter against these comments.
  *
- * - Values come back exactly as they were stored, including int64 and Unicode.
- * - The store shares no object with its callers. Changing an argument or a result later has no effect.
- * - Every method rejects within a bounded time when it cannot reach the storage.
+ * - Reads return the stored values, including int64 and Unicode.
+ * - A later change of an argument or of a result has no effect.
+ * - Every method rejects within a bounded time when the storage is unreachable.
  */
 export interface PetArchive {
   /**
-   * The pets with ids greater than `after`, at most `limit` of them, in ascending order of id. The cost does not
-   * depend on `after`.
+   * At most `limit` pets with ids greater than `after`, in ascending order of id. The cost does not depend on `after`.
    *
-   * @throws {DamagedPet} when one of them is damaged; an archive never skips a pet
+   * @throws {DamagedPet} when one of these pets is damaged; an archive never skips a pet
    * @throws {StorageUnavailable}
    */
   read(after: bigint, limit: number): Promise<readonly ArchivedPet[]>;
 
   /**
-   * Stores pets under their own ids. Resolves when all of them are durable. Leaves {@link samePet the same pet} unchanged,
-   * so an interrupted write can be repeated. Overwrites nothing. A rejected write may have stored any of the other pets.
+   * Stores pets with their ids. Resolves when all pets are durable. Accepts {@link samePet the same pet}, so a caller
+   * can repeat an interrupted write. Overwrites nothing. A rejected write may have stored any of the other pets.
    *
-   * @param pets with ids from 1 to 2^53 - 1, without duplicates, that {@link reserve} has reserved before
+   * @param pets with reserved ids from 1 to 2^53 - 1, without duplicates: see {@link reserve}
    * @throws {PetIdTaken} when a different pet has one of the ids
    * @throws {IdempotencyKeyTaken} when a different pet has one of the idempotency keys
-   * @throws {DamagedPet} when the record under one of the ids is damaged
+   * @throws {DamagedPet} when the record with one of the ids is damaged
    * @throws {StorageUnavailable}
    */
   write(pets: readonly ArchivedPet[]): Promise<void>;
@@ -57,15 +55,15 @@ export interface PetArchive {
   greatestId(): Promise<bigint>;
 
   /**
-   * The greatest id that was ever assigned, written or reserved, or 0. No pet needs to have it.
+   * The greatest id that was ever assigned, written or reserved, or 0. A pet with this id need not exist.
    *
    * @throws {StorageUnavailable}
    */
   lastId(): Promise<bigint>;
 
   /**
-   * Makes every repository on the same store assign only greater ids from now on, so that {@link write} can use the
-   * others. Never lowers an earlier reservation.
+   * From now on, every repository on this storage assigns only greater ids, so {@link write} can use the ids up to
+   * `id`. Never lowers an earlier reservation.
    *
    * @param id 0 to 2^53 - 1
    * @throws {StorageUnavailable}
@@ -80,39 +78,38 @@ export interface PetArchive {
   count(upTo: bigint): Promise<number>;
 }
 
-/** The part of an archive that is safe while a service writes to the same store. */
+/** The methods that are safe while a service writes to the same storage. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;
 
 export type Survey = {
-  /** The number of pets. */
+  /** In pets. */
   readonly count: number;
-  /** The greatest id of a pet, or 0. Pets that arrive later with greater ids are left out. */
+  /** The greatest id of a pet, or 0. Later pets with greater ids are not part of the run. */
   readonly greatestId: bigint;
-  /** No other pet may get an id up to this one. At least `greatestId`. */
+  /** The ids up to `lastId` are assigned to no other pet. At least `greatestId`. */
   readonly lastId: bigint;
 };
 
 /**
- * Pets that can be read more than once, in ascending order of id. Every method rejects with the errors of the source: a
- * storage with `DamagedPet` and `StorageUnavailable`, a file with its own.
+ * Pets in ascending order of id, for repeated reads. A storage rejects with `DamagedPet` or `StorageUnavailable`, a
+ * file with errors of its own.
  */
 export interface PetSource {
-  /** Counts the pets. Checks a file completely, so a bad one is rejected before anything is written. */
+  /** Counts the pets. Checks a whole file, so an invalid file is rejected before anything is written. */
   survey(onProgress: OnProgress): Promise<Survey>;
 
-  /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */
+  /** Batches of the pets with ids greater than `after`, up to `survey.greatestId`. */
   read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
 
-  /** The number of pets now, up to the greatest id of the survey. */
+  /** The present number of pets up to `survey.greatestId`. */
   recount(survey: Survey): Promise<number>;
 }
 
-/** The progress of a long operation. */
 export type Progress = {
   readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'restoring' | 'writing';
-  /** How many pets are done; in a backup or restore, how many pages of the file. */
+  /** In pets; in a backup or restore, in pages of the file. */
   readonly done: number;
-  /** How many there are in total, if that is known. */
+  /** In the unit of `done`, if known. */
   readonly total: number | undefined;
 };
 

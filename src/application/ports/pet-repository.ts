@@ -1,25 +1,25 @@
 import type { NewPet, Pet, PetStatus } from '../../domain/pet.ts';
 
 export type PetQuery = {
-  /** Only pets with this status. All pets when absent. */
+  /** Default: all pets. */
   readonly status?: PetStatus | undefined;
-  /** Only pets with greater ids. Any int64; no pet needs to have it. From the first pet when absent. */
+  /** Only pets with greater ids. Any int64: a pet with this id need not exist. Default: all pets. */
   readonly after?: bigint | undefined;
-  /** The most pets to return, at least 1. */
+  /** In pets, at least 1. */
   readonly limit: number;
 };
 
 /** Makes an insert safe to repeat. */
 export type Idempotency = {
-  /** Identifies the request: SHA-256 of caller, operation and Idempotency-Key, as 64 lower-case hex digits. */
+  /** SHA-256 of caller, operation and Idempotency-Key: 64 lower-case hex digits. */
   readonly key: string;
-  /** Identifies the content of the request: its SHA-256, as 64 lower-case hex digits. */
+  /** SHA-256 of the content of the request: 64 lower-case hex digits. */
   readonly fingerprint: string;
 };
 
 export type Inserted = {
   readonly pet: Pet;
-  /** An earlier insert with the same key created the pet. */
+  /** Whether an earlier insert with the same key created the pet. */
   readonly replayed: boolean;
 };
 
@@ -27,24 +27,22 @@ export type Inserted = {
  * Stores the catalogue. `test/contracts/pet-repository.ts` and `test/contracts/idempotency.ts` test every adapter
  * against these comments.
  *
- * A stored pet never changes and is never removed. `WhilePetsNeverChange` stands wherever the program relies on that. A
- * method that does either turns it into a compile error there.
+ * A stored pet never changes and is never removed. `WhilePetsNeverChange` marks the code that relies on that. A method
+ * that changes or removes pets causes a compile error there.
  *
- * Rules of every adapter:
- *
- * - Values come back exactly as they were stored, including int64 and Unicode.
- * - The store shares no object with its callers. Changing an argument or a result later has no effect.
+ * - Reads return the stored values, including int64 and Unicode.
+ * - A later change of an argument or of a result has no effect.
  * - A read returns every pet whose insert resolved before the read began, in any process on the same storage.
- * - Every record is checked when it is read from the storage. An adapter may keep pets that it has read, within a stated
- *   number. A record that another program changes or removes may therefore be returned as it was, for a stated time.
- * - A record whose key cannot be the id of a pet is ignored.
- * - Every method rejects within a bounded time when it cannot reach the storage.
+ * - Reads check every record. An adapter may cache a stated number of pets. After another program changes or removes a
+ *   record, the adapter may return the old pet for a stated time.
+ * - Reads ignore a record whose key cannot be the id of a pet.
+ * - Every method rejects within a bounded time when the storage is unreachable.
  */
 export interface PetRepository {
   /**
-   * Stores a pet under a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
-   * adapter is durable. Ids start at 1 and grow, possibly with gaps: an insert that begins after a pet was returned gets
-   * a greater id. No pet is assigned the id of another pet that was returned, even after a restart.
+   * Stores a pet with a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
+   * adapter is durable. Ids start at 1 and may have gaps. An insert that begins after a pet was returned assigns a
+   * greater id. No returned id is assigned again, even after a restart.
    *
    * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
    * @throws {StorageUnavailable} the pet may have been stored
@@ -52,11 +50,11 @@ export interface PetRepository {
   insert(pet: NewPet): Promise<Pet>;
 
   /**
-   * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. The key is
-   * stored in the same atomic write as the pet and lasts as long as the pet. A failed insert leaves no key behind.
-   * For a known key, only the fingerprint is compared: an equal one returns the first pet and ignores `pet`.
+   * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. One atomic write
+   * stores the pet and its key, so a failed insert stores no key. The key lasts as long as the pet. When the key and
+   * the fingerprint are known, the call ignores `pet` and returns the first pet.
    *
-   * @throws {IdempotencyKeyReused} when the key is known with another fingerprint; nothing is stored
+   * @throws {IdempotencyKeyReused} when the key has another fingerprint; nothing is stored
    * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1
    * @throws {DamagedPet} when the record of the first pet is damaged; nothing is stored
    * @throws {StorageUnavailable} the pet may have been stored
@@ -64,8 +62,6 @@ export interface PetRepository {
   insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted>;
 
   /**
-   * The pet with this id, or `undefined`.
-   *
    * @param id any int64
    * @throws {DamagedPet}
    * @throws {StorageUnavailable}
@@ -73,11 +69,11 @@ export interface PetRepository {
   findById(id: bigint): Promise<Pet | undefined>;
 
   /**
-   * A page of pets in ascending order of id. Paging by the last id of each page returns every pet that was stored
-   * before the walk began. Inserted pets become visible in the order of their ids: asking again after the last id
-   * misses none. The cost does not depend on `after`, with or without a filter.
+   * A page of pets in ascending order of id. A walk passes the last id of each page as the next `after`, and returns
+   * every pet that was stored before the walk began. Pets become visible in the order of their ids, so a walk that
+   * continues later misses no pet. The cost does not depend on `after`, with or without a filter.
    *
-   * @throws {DamagedPet} for the first damaged pet of the page; its `before` holds the pets that precede it
+   * @throws {DamagedPet} for the first damaged pet of the page; `before` contains the pets before that pet
    * @throws {StorageUnavailable}
    */
   list(query: PetQuery): Promise<readonly Pet[]>;

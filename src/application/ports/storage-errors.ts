@@ -1,12 +1,12 @@
 /**
- * The storage cannot be reached or cannot work now. A retry may succeed. The outcome of a write is unknown: it was not
- * acknowledged, but it may have happened.
+ * The storage is unreachable or cannot work now. A retry may succeed. The outcome of a write is unknown: the write was
+ * not acknowledged, but may be stored.
  */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
   readonly kind = 'storage-unavailable';
   readonly fault = 'storage';
-  /** Since when it has not been available, on the clock of `performance.now()`, if that is known. */
+  /** The start of the outage by `performance.now()`, if known. */
   readonly sinceMs: number | undefined;
 
   constructor(
@@ -19,9 +19,9 @@ export class StorageUnavailable extends Error {
 }
 
 /**
- * The storage cannot be opened or set up, and only an operator can help: a bad URL, no server, or a file or schema that
- * does not fit. Also while the storage is open, when an operator has added a rule that refuses a record. The message is
- * one line that says what to do. It contains no credentials, and nothing of a record.
+ * Only an operator can help: the URL is invalid, the server does not exist, or the file or the schema does not fit.
+ * Also on an open storage, when a rule of the operator refuses a record. The message is one line, says what to do, and
+ * contains no credentials and no content of a record.
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';
@@ -33,8 +33,8 @@ export class StorageSetupError extends Error {
 }
 
 /**
- * The stored record of an API key breaks the rules of a key: it was damaged after it was written, and only an operator
- * can repair it. The key is not valid. The message never contains the value of a field.
+ * The stored record breaks the rules of a key: the record was damaged after the write, and only an operator can repair
+ * it. The key is not valid. The message contains no value of a field.
  */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
@@ -50,13 +50,13 @@ export class DamagedApiKey extends Error {
   }
 }
 
-/** The schema version of the first release, in every storage. Steps lead from it to each later one. */
+/** The schema version of the first release, in every storage. Migrations begin at this version. */
 export const FIRST_SCHEMA_VERSION = 4;
 
 /**
- * What an operator must do with a storage that has another schema version than this build needs.
+ * The advice for a storage with another schema version than this build needs.
  *
- * @param migration what brings a storage of an earlier release up to date, as a phrase such as "run: …"
+ * @param migration the advice for a storage of an earlier release, such as "run: …"
  */
 export function versionAdvice(storage: string, version: number, needed: number, migration: string): string {
   let advice = migration;

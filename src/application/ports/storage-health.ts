@@ -3,7 +3,7 @@ export type StorageState = {
   readonly lastId: bigint;
 };
 
-/** Tells whether requests that need the storage can succeed now. */
+/** Checks whether requests that need the storage can succeed now. */
 export interface StorageProbe {
   /**
    * Resolves when the storage answers and has the schema version of this build.
@@ -13,59 +13,58 @@ export interface StorageProbe {
   check(): Promise<StorageState>;
 }
 
-/** Something that is wrong with a storage. */
 export type Finding = {
   /** Such as `pet 7`, `API key 0123456789abcdef` or `index "idem.k_1"`. */
   readonly about: string;
-  /** One line, without the contents of records. */
+  /** A line without the content of a record. */
   readonly problem: string;
 };
 
-/** Examines what holds the pets and API keys, such as the schema and the indexes. Changes nothing. */
+/** Examines the structure, such as the schema and the indexes. Changes nothing. */
 export interface StorageInspector {
   /**
-   * What is wrong, apart from the records that `PetArchive` and `ApiKeyRepository` report as damaged.
+   * All problems except damaged records, which `PetArchive` and `ApiKeyRepository` report.
    *
    * @throws {StorageUnavailable} including when the damage prevents the examination
    */
   findings(): AsyncIterable<Finding>;
 }
 
-/** Takes reports for the operator that are not the failure of a call. */
+/** Logs events for the operator that are not the failure of a call. */
 export interface StorageLog {
-  /** @param message one line without secrets and without the contents of records */
+  /** @param message a line without secrets and without the content of a record */
   warn(message: string): void;
 }
 
-/** The process that a storage works in. */
+/** The process of a storage. */
 export interface StorageHost extends StorageLog {
   /**
-   * Ends the process in this call: nothing is answered, stored or closed after it. For a storage that may no longer
-   * trust its disk. The next start finds what the disk has.
+   * Ends the process immediately, without another answer, write or close, because the storage can no longer trust its
+   * disk. The next start reads what the disk has.
    *
-   * @param message one line, as for `warn`
+   * @param message a line as for `warn`
    */
   fatal(message: string): never;
 }
 
-/** What happens to a connection of the storage, and to a call that asks for one. */
+/** An event of a connection, or of a call that needs a connection. */
 export type ConnectionEvent =
   | 'opened'
   | 'closed'
-  /** A call asks for a connection, and waits until it is taken or refused. */
+  /** A call waits for a connection until `taken` or `refused`. */
   | 'requested'
   | 'taken'
   | 'refused'
   | 'returned';
 
-/** Takes figures that only the inside of a storage knows. No method throws. */
+/** Measures the inside of a storage. No method throws. */
 export interface StorageMeter {
-  /** One commit settled `inserts` inserts: those that come together share it. */
+  /** Called once per commit, with the number of inserts in the commit. */
   insertsCommitted(inserts: number): void;
 
-  /** For a storage that keeps a pool of connections. */
+  /** For a storage with a pool of connections. */
   connection(event: ConnectionEvent): void;
 
-  /** For a storage with a write-ahead log: its size, and when all of it was last moved into the database. */
+  /** For a storage with a write-ahead log: its size, and the time of the last complete checkpoint. */
   log(bytes: () => number, checkpointedAt: () => Date): void;
 }

@@ -1,8 +1,8 @@
 import type { ServicePorts } from './storage-kind.ts';
 
 /**
- * The operations of a service's storage, by port and method, under the names that metrics give them. Metrics and traces
- * go around exactly these: a new method of a port fails to compile until it is here, and then both have it.
+ * The names of the methods in metrics and traces, which wrap exactly these methods. A new method of a port without an
+ * entry does not compile.
  */
 export const STORAGE_OPERATIONS = {
   pets: { insert: 'insert_pet', insertOnce: 'insert_pet_once', findById: 'find_pet', list: 'list_pets' },

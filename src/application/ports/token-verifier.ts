@@ -1,30 +1,29 @@
 import type { Scope } from '../../domain/api-key.ts';
 import type { RateLimit } from '../../domain/rate-limit.ts';
 
-/** The sender of a request, known by a valid API key. Contains no secret. */
+/** The sender of a request with a valid API key. Contains no secret. */
 export type Caller = {
-  /** Identifies the API key among all keys of the service, for as long as the key lives. */
+  /** The id of the API key: unique among all keys of the service. */
   readonly id: string;
-  /** The id that its idempotency keys belong to, where that is another one: see `NewApiKey`. */
+  /** See `NewApiKey`. */
   readonly originId?: string | undefined;
-  /** A name for people. */
   readonly label: string;
   readonly scopes: readonly Scope[];
   /** Replaces the rate limit of the service for this caller. */
   readonly rateLimit?: RateLimit | undefined;
 };
 
-/** Why a token is not valid. Only for operators: to clients, all refusals look the same. */
+/** For operators only: all refusals look the same to clients. */
 export type TokenRefusal =
   /** No key has this token. */
   'unknown' | 'expired' | 'revoked';
 
-/** Verifies API keys. `test/contracts/token-verifier.ts` tests every adapter against these comments. */
+/** `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**
-   * The caller whose key this bearer token is, or `undefined` unless the key is valid now. The time that it takes
-   * reveals nothing about a wrong token. A storage holds only SHA-256 digests, never tokens. A verifier may keep the tokens
-   * that it has accepted in memory.
+   * The caller with this bearer token, or `undefined` unless the key is valid now. The time of a call reveals nothing
+   * about a wrong token. A storage contains only SHA-256 digests, never tokens. A verifier may keep accepted tokens in
+   * memory.
    *
    * @throws {StorageUnavailable} when the key cannot be checked now
    * @throws {DamagedApiKey} when the record of the key is damaged; the key is not valid
@@ -32,11 +31,11 @@ export interface TokenVerifier {
   verify(token: string): Promise<Caller | undefined>;
 }
 
-/** What is in a token. Only an adapter knows its form and its hash. */
+/** Only an adapter knows the form and the hash of a token. */
 export interface TokenForm {
-  /** The id of the key, or `undefined` when the text is no token. */
+  /** The id of the key, or `undefined` for a text that is no token. */
   idOf(token: string): string | undefined;
 
-  /** Whether this is the SHA-256 digest of the token. Takes the same time for every digest, and for none. */
+  /** Compares the SHA-256 digest of the token. The time is the same for every digest, and without a digest. */
   hasDigest(token: string, digest: string | undefined): boolean;
 }
