@@ -28,7 +28,7 @@ export class RotateKey {
    * @throws {ApiKeyNotFound | ApiKeyNotActive | DamagedApiKey}
    * @throws {InvalidApiKey} when `expiresAt` is not in the future
    * @throws {ApiKeyIdTaken | DamagedApiKey} the minted id is not free
-   * @throws {StorageUnavailable} after the delivery, the old key may keep its expiry
+   * @throws {StorageUnavailable} the new key may be delivered, and the old key may keep its expiry
    */
   async execute(id: string, { overlapMs, expiresAt }: Rotation, deliver?: Deliver): Promise<CreatedKey> {
     const now = this.#now();

@@ -3,7 +3,7 @@ import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import type { Caller, TokenForm, TokenRefusal, TokenVerifier } from '../ports/token-verifier.ts';
 
 /**
- * A valid key needs no query for this time, so a revocation can be as late: see
+ * For this time, a valid key needs no query. A revocation takes effect with at most this delay: see
  * docs/explanation/keys-and-their-cache.md.
  */
 const TRUSTED_MS = 5_000;
@@ -40,7 +40,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 
   async verify(token: string): Promise<Caller | undefined> {
-    const caller = this.#recall(token) ?? (await this.#ask(token));
+    const caller = this.#cached(token) ?? (await this.#query(token));
     if (caller !== undefined) this.#uses.set(caller.id, this.#now());
     return caller;
   }
@@ -62,7 +62,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     }
   }
 
-  #recall(token: string): Caller | undefined {
+  #cached(token: string): Caller | undefined {
     const trusted = this.#trusted.get(token);
     if (trusted === undefined) return undefined;
     const { caller, expiresAt, untilMs } = trusted;
@@ -71,7 +71,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     return undefined;
   }
 
-  async #ask(token: string): Promise<Caller | undefined> {
+  async #query(token: string): Promise<Caller | undefined> {
     const id = this.#form.idOf(token);
     if (id === undefined) return this.#refuse('unknown');
     // The time begins before the query, because a revocation may be stored before the result arrives.

@@ -30,9 +30,9 @@ export class CopyKeys {
     const keys = (await this.#source.list()).map(throwIfDamaged);
     let alreadyThere = 0;
     for (const { id, digest } of keys) {
-      const there = await this.#target.findById(id);
-      if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
-      if (there !== undefined) alreadyThere++;
+      const existing = await this.#target.findById(id);
+      if (existing !== undefined && existing.digest !== digest) throw new ApiKeyIdTaken(id);
+      if (existing !== undefined) alreadyThere++;
     }
     return { keys, alreadyThere };
   }

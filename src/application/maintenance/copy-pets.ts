@@ -22,10 +22,10 @@ export type Copied = {
 };
 
 /** The target before the copy, up to the greatest id of the source. */
-type Standing = Pick<Copied, 'alreadyThere' | 'others'> & {
+type Comparison = Pick<Copied, 'alreadyThere' | 'others'> & {
   /** The target has every pet of the source up to this id, so a repeated copy begins after it. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
-  /** The number of those pets. */
+  /** The number of pets up to `completeTo`. */
   readonly complete: number;
 };
 
@@ -58,7 +58,7 @@ export class CopyPets {
     // From now on, a service on the target assigns no id of the source.
     await this.#target.reserve(survey.lastId);
     let count = complete;
-    // One by one, so an interruption leaves no gap before the last pet.
+    // The order of the batches ensures that an interruption leaves no gap before the last pet.
     for await (const pets of this.#source.read(completeTo, survey)) {
       await this.#target.write(pets);
       count += pets.length;
@@ -72,31 +72,31 @@ export class CopyPets {
   }
 
   /** In order of id, until the target has no more pets. */
-  async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
+  async #compare(survey: Survey, onProgress: OnProgress): Promise<Comparison> {
     await using sourcePets = each(this.#source.read(BEFORE_EVERY_ID, survey));
-    const nextOfSource = async () => (await sourcePets.next()).value;
-    const standing = { alreadyThere: 0, others: 0, completeTo: 0n, complete: 0 };
-    let ours = await nextOfSource();
+    const next = async () => (await sourcePets.next()).value;
+    const comparison = { alreadyThere: 0, others: 0, completeTo: 0n, complete: 0 };
+    let sourcePet = await next();
     let hasGap = false;
     const target = new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey);
-    for await (const theirs of each(target)) {
-      for (; ours !== undefined && ours.id < theirs.id; ours = await nextOfSource()) hasGap = true;
-      if (ours?.id !== theirs.id) {
-        standing.others++;
+    for await (const targetPet of each(target)) {
+      for (; sourcePet !== undefined && sourcePet.id < targetPet.id; sourcePet = await next()) hasGap = true;
+      if (sourcePet?.id !== targetPet.id) {
+        comparison.others++;
         continue;
       }
-      if (!isCopied(ours, theirs)) throw new PetIdTaken(theirs.id);
-      standing.alreadyThere++;
+      if (!isCopied(sourcePet, targetPet)) throw new PetIdTaken(targetPet.id);
+      comparison.alreadyThere++;
       if (!hasGap) {
-        standing.complete++;
-        standing.completeTo = theirs.id;
+        comparison.complete++;
+        comparison.completeTo = targetPet.id;
       }
-      if (standing.alreadyThere % BATCH_SIZE === 0) {
-        onProgress({ doing: 'comparing', done: standing.alreadyThere, total: survey.count });
+      if (comparison.alreadyThere % BATCH_SIZE === 0) {
+        onProgress({ doing: 'comparing', done: comparison.alreadyThere, total: survey.count });
       }
-      ours = await nextOfSource();
+      sourcePet = await next();
     }
-    return standing;
+    return comparison;
   }
 }
 

@@ -20,7 +20,7 @@ export class SkipIds {
   }
 
   /**
-   * @returns the greatest id that is assigned to no new pet
+   * @returns the last skipped id: new pets are assigned greater ids
    * @throws {TooFewPetIds}
    * @throws {StorageUnavailable} ids may be skipped
    */

@@ -42,7 +42,7 @@ export class ListPets {
     }
     let found: readonly Pet[];
     try {
-      // One further pet: another page follows.
+      // If the storage returns the additional pet, another page follows.
       found = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;

@@ -36,8 +36,8 @@ export interface PetArchive {
   read(after: bigint, limit: number): Promise<readonly ArchivedPet[]>;
 
   /**
-   * Stores pets with their ids. Resolves when all pets are durable. Accepts {@link samePet the same pet}, so a caller
-   * can repeat an interrupted write. Overwrites nothing. A rejected write may have stored any of the other pets.
+   * Stores pets with their ids. Resolves when all pets are durable. Leaves {@link samePet the same pet} unchanged, so a
+   * caller can repeat an interrupted write. Overwrites nothing. A rejected write may have stored any of the other pets.
    *
    * @param pets with reserved ids from 1 to 2^53 - 1, without duplicates: see {@link reserve}
    * @throws {PetIdTaken} when a different pet has one of the ids
@@ -86,7 +86,7 @@ export type Survey = {
   readonly count: number;
   /** The greatest id of a pet, or 0. Later pets with greater ids are not part of the run. */
   readonly greatestId: bigint;
-  /** The ids up to `lastId` are assigned to no other pet. At least `greatestId`. */
+  /** The target must assign no id up to `lastId` to another pet. At least `greatestId`. */
   readonly lastId: bigint;
 };
 

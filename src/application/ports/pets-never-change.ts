@@ -7,10 +7,10 @@ type Harmless =
   | ('read' | 'write' | 'greatestId' | 'lastId' | 'reserve' | 'count');
 
 /**
- * Marks the code that relies on stored pets, which never change and are never removed.
+ * Marks code that is right only because stored pets never change and are never removed.
  *
- * With any other method, the type becomes {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code.
- * If the method changes or removes pets, correct that code. Otherwise, add the method to the list above.
+ * A port method outside the list above turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names
+ * all marked code. If the method changes or removes pets, correct that code. Otherwise, add the method to the list.
  */
 export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArchive> = [Method] extends [
   Harmless,

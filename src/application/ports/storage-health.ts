@@ -16,7 +16,7 @@ export interface StorageProbe {
 export type Finding = {
   /** Such as `pet 7`, `API key 0123456789abcdef` or `index "idem.k_1"`. */
   readonly about: string;
-  /** A line without the content of a record. */
+  /** A single line, without the content of a record. */
   readonly problem: string;
 };
 
@@ -32,7 +32,7 @@ export interface StorageInspector {
 
 /** Logs events for the operator that are not the failure of a call. */
 export interface StorageLog {
-  /** @param message a line without secrets and without the content of a record */
+  /** @param message a single line, without secrets and without the content of a record */
   warn(message: string): void;
 }
 
@@ -42,7 +42,7 @@ export interface StorageHost extends StorageLog {
    * Ends the process immediately, without another answer, write or close, because the storage can no longer trust its
    * disk. The next start reads what the disk has.
    *
-   * @param message a line as for `warn`
+   * @param message as for `warn`
    */
   fatal(message: string): never;
 }

@@ -122,7 +122,7 @@ export interface StorageKind {
    *
    * @param backup a file of `backUp`
    * @param onProgress may throw to stop the restore, which then changes nothing
-   * @returns the greatest id that is assigned to no new pet
+   * @returns the last skipped id: new pets are assigned greater ids
    * @throws {StorageSetupError} also when the backup is damaged, or a storage exists
    */
   restore?(url: string, backup: string, onProgress: OnProgress): Promise<bigint>;
