@@ -9,7 +9,7 @@ import { PEM_FILES } from '../support/tls/pem-files.ts';
 describe('the key made at start', () => {
   const HINT = /^ +curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets'$/m;
 
-  it('is printed once to standard error, and never into the log, which has the real address', async () => {
+  it('is printed once to standard error and never to the log, and the log contains the real address', async () => {
     const service = runService({ LOG_LEVEL: 'trace' });
     const [, key = ''] = await service.printed(HINT, 'stderr');
     const url = await service.url();
@@ -30,7 +30,7 @@ describe('the key made at start', () => {
     expect(service.stdout).not.toContain(key);
   });
 
-  it('is not made where it would get into the journal of systemd, which has all warnings', async () => {
+  it('is not made when the journal of systemd would record it, and the journal contains all warnings', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
     const service = runInJournal({ DATABASE_URL, LOG_LEVL: 'trace', OTEL_TRACES_EXPORTER: 'none at all' });
     const url = await service.url();
@@ -45,7 +45,7 @@ describe('the key made at start', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('is printed even when the log is silent, or the journal has the output of another program', async () => {
+  it('is printed even when the log is silent, or the journal records the output of another program', async () => {
     const service = runService({ LOG_LEVEL: 'silent', JOURNAL_STREAM: '8:306630' });
     const [, key = '', url] = await service.printed(HINT, 'stderr');
     expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200 });
@@ -96,7 +96,7 @@ it('a start that fails reports every invalid variable on its own line', async ()
 // No machine has the address 192.0.2.1: RFC 5737. A label of 64 letters is refused without asking a server.
 it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
   [
-    'a port in use, after it made a key and got a SIGHUP,',
+    'a port in use, after it made a key and received a SIGHUP,',
     async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: early('SIGHUP') }),
     /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
   ],

@@ -10,7 +10,7 @@ import { SlowStorages } from '../support/slow-storages.ts';
 const storages = [...STORAGES, new SlowStorages().kind];
 
 // test/main/command-line/slow-storages.test.ts has every command, and the service.
-it('a new storage keeps what the commands write to it', async () => {
+it('a new storage keeps the data that the commands write to it', async () => {
   const petstore = async (...args: string[]) => {
     return (await succeeds(args, { DATABASE_URL: 'slow:one' }, { storages })).stdout;
   };
@@ -21,7 +21,7 @@ it('a new storage keeps what the commands write to it', async () => {
   expect(await petstore('export', '--from', 'slow:two')).toBe(await readDocument('examples/pets.ndjson'));
 });
 
-it('a storage without its line is unknown', () => {
+it('a storage that is not in the list of storages is unknown', () => {
   expect(parseDatabaseUrl('slow:one', STORAGES)).toBeUndefined();
   expect(() => readConfig({ DATABASE_URL: 'slow' }, storages)).toThrow(
     'DATABASE_URL must be sqlite:PATH, mongodb://HOST/DATABASE, memory: or slow:NAME',

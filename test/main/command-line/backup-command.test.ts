@@ -11,7 +11,7 @@ import { openService } from '../../support/sqlite.ts';
 const PETS = archivedPets(10);
 
 // test/adapters/sqlite/backup.test.ts has what is in it.
-it('a backup is made while a service runs, and the command says so to people and to programs', async () => {
+it('the backup command makes a backup while a service runs, and reports it as text or as JSON', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith(PETS);
   await openService(path);
   const backup = join(dirname(path), 'backup.db');
@@ -27,7 +27,7 @@ it('a backup is made while a service runs, and the command says so to people and
   }
 });
 
-it('a backup leaves no file when it is interrupted', async () => {
+it('an interrupted backup leaves no file', async () => {
   const { url, path } = await sqliteWith(PETS);
   {
     using db = new DatabaseSync(path);

@@ -40,7 +40,7 @@ describe('petstore check', () => {
     );
   });
 
-  it('finds everything that is wrong in a SQLite file', async () => {
+  it('finds every problem in a SQLite file', async () => {
     const file = await filledFile();
     damage(
       file,
@@ -65,7 +65,7 @@ describe('petstore check', () => {
     ]);
   });
 
-  it('shows 100 findings at most', async () => {
+  it('shows at most 100 findings', async () => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, storageHost());
     await archive.write(Array.from({ length: 150 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) })));

@@ -17,7 +17,7 @@ const PETS = archivedPets(5200);
 const FEW = PETS.slice(0, 3);
 const LAST = PETS.at(-1)!.id;
 
-it('a copy answers programs in JSON, and writes an audit line for each key', async () => {
+it('copy --json prints its result as JSON, and writes an audit line for each key', async () => {
   const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
   await insertKey(source.path, aKey(1));
   const args = ['copy', '--from', source.url, '--to', target.url];
@@ -35,7 +35,7 @@ it('a copy answers programs in JSON, and writes an audit line for each key', asy
   expect(unreported.stderr).toContain('"audit":"key.copied"');
 });
 
-it('a copy copies no pet when the target has another key under an id of the source', async () => {
+it('copy copies no pet when the target has another API key with an id of the source', async () => {
   const [source, target] = [await sqliteWith(FEW), await sqliteWith([])];
   const key = aKey(1);
   await insertKey(source.path, key);
@@ -58,7 +58,7 @@ async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<vo
 describe.skipIf(mongo === undefined)(
   `copy, export and import with MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('copies both ways, byte for byte', async () => {
+    it('copies pets in both directions, byte for byte', async () => {
       const first = await sqliteWith(PETS);
       const { url: second } = await freshDatabase(mongo!);
       const third = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
@@ -78,7 +78,7 @@ describe.skipIf(mongo === undefined)(
     });
 
     it.each(['copied', 'imported'])(
-      'an interruption in the middle lets it continue, beside a service that never assigns the same ids: %s to MongoDB',
+      'can continue after an interruption, beside a service that never assigns the same ids: %s to MongoDB',
       async (done) => {
         const { url: target } = await freshDatabase(mongo!);
         const { url, proxy } = await throughProxy(target);
@@ -111,7 +111,7 @@ describe.skipIf(mongo === undefined)(
       },
     );
 
-    it('ends with a signal while the storage does not answer', async () => {
+    it('ends on a signal while the storage does not answer', async () => {
       const { url } = await freshDatabase(mongo!);
       const { url: target, proxy } = await throughProxy(url);
       const program = runService({}, ['import', 'examples/pets.ndjson', '--to', target]);

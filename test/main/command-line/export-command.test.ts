@@ -11,7 +11,7 @@ import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
-it('export writes every pet to standard output, while a service has the file', async () => {
+it('export writes every pet to standard output while a service uses the file', async () => {
   const { url, path } = await sqliteWith(PETS);
   await openService(path);
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
@@ -23,7 +23,7 @@ it('export writes every pet to standard output, while a service has the file', a
   );
 });
 
-it('export ends silently, like other programs, when head has read enough', async () => {
+it('export ends silently, like other programs, when head closes the pipe', async () => {
   const { url } = await sqliteWith(PETS);
   const script = `"$0" bin/petstore.js export - --from "$1" | head -1; exit "\${PIPESTATUS[0]}"`;
   const program = run('bash', ['-c', script, process.execPath, url]);
@@ -31,7 +31,7 @@ it('export ends silently, like other programs, when head has read enough', async
   expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 1)), '']);
 });
 
-it('export answers programs in JSON when it writes a file', async () => {
+it('export --json prints its result as JSON when it writes a file', async () => {
   const { url } = await sqliteWith(PETS.slice(0, 3));
   const file = join(await testDirectory(), 'pets.ndjson');
   const program = await succeeds(['export', file, '--from', url, '--json']);

@@ -30,7 +30,7 @@ it('an import continues after kill -9 at any time', async () => {
 });
 
 it.each(['pets.ndjson', 'standard input'])(
-  'an import that is refused names the wrong line of %s, and leaves no database',
+  'a refused import names the invalid line of %s, and leaves no database',
   async (name) => {
     const directory = await testDirectory();
     const text = `${petLines(PETS.slice(0, 2))}{"id"`;
@@ -43,7 +43,7 @@ it.each(['pets.ndjson', 'standard input'])(
   },
 );
 
-it('import from standard input takes what export writes, through a pipe, and keeps no file', async () => {
+it('import from standard input accepts the output of export through a pipe, and leaves no temporary file', async () => {
   const TMPDIR = await testDirectory();
   const source = await sqliteWith(PETS);
   const target = await sqliteWith([]);
@@ -58,7 +58,7 @@ it('import from standard input takes what export writes, through a pipe, and kee
   expect(await readdir(TMPDIR)).toStrictEqual([]);
 });
 
-it('import from standard input needs a place to keep it, and says so in one line', async () => {
+it('import from standard input reports in one line that its temporary directory cannot be written', async () => {
   const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/non\nexistent' };
   const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
   expect(await program.ended).toStrictEqual(FAILED);
@@ -67,7 +67,7 @@ it('import from standard input needs a place to keep it, and says so in one line
   );
 });
 
-it('an import says how many pets were there, and how many others are, to programs and to people', async () => {
+it('an import reports how many pets were already there, and how many other pets there are, as JSON or as text', async () => {
   const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
   const file = await fileWith(petLines(PETS));
   const { stdout } = await succeeds(['import', file, '--to', url, '--json']);

@@ -41,7 +41,7 @@ async function statusOf(url: string, key: string): Promise<number> {
 
 describe('petstore keys', () => {
   // test/deploy/mongodb-roles.test.ts has them on MongoDB.
-  it('creates, lists, rotates and revokes keys while a service runs, which obeys', async () => {
+  it('creates, lists, rotates and revokes keys while a service runs, and the service applies each change', async () => {
     const env = await sqlite();
     const old = await created(env, '--label', 'Kasse 3', '--expires', 'never');
     const clock = fakeClock();
@@ -107,7 +107,7 @@ describe('petstore keys', () => {
     }
   });
 
-  it('shows keys to people', async () => {
+  it('shows keys as text', async () => {
     const env = await sqlite();
     const { id } = await created(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
     await keys(env, 'revoke', id);
@@ -125,7 +125,7 @@ describe('petstore keys', () => {
     expect(shown).toMatchObject({ id, rateLimit: '10/60s' });
   });
 
-  it('revokes a new key when an interruption comes before it is printed', async () => {
+  it('revokes a new key when an interruption arrives before the key is printed', async () => {
     const env = await sqlite();
     let audit = '';
     const stderr = {
@@ -144,7 +144,7 @@ describe('petstore keys', () => {
   describe('with --output', () => {
     const CREATE = ['create', '--label', 'x'];
 
-    it('write a key to a new file that only its owner can read, and print none', async () => {
+    it('writes the key to a new file that only its owner can read, and does not print it', async () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
       const file = join(directory, 'key');
@@ -164,7 +164,7 @@ describe('petstore keys', () => {
       }
     });
 
-    it('refuse a file that exists, and create neither a key nor a database', async () => {
+    it('refuses an existing file, and creates neither a key nor a database', async () => {
       const directory = await testDirectory();
       const file = join(directory, 'mine');
       await writeFile(file, 'mine');
@@ -173,7 +173,7 @@ describe('petstore keys', () => {
       expect([await readdir(directory), await readFile(file, 'utf8')]).toStrictEqual([['mine'], 'mine']);
     });
 
-    it('leave no file when there is no key', async () => {
+    it('leaves no file when no key was created', async () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
       await created(env, '--label', 'x');

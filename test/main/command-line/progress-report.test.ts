@@ -27,7 +27,7 @@ describe('progress on any output but a terminal', () => {
     ]);
   });
 
-  it('comes every few seconds while the work reports nothing, until other output comes', () => {
+  it('is repeated every few seconds while the work reports nothing, until there is other output', () => {
     const clock = fakeClock('setInterval', 'clearInterval');
     const shown: string[] = [];
     const progress = new ProgressReport({ write: (text: string) => shown.push(text) });
@@ -47,7 +47,7 @@ describe('progress on any output but a terminal', () => {
     expect(shown).toHaveLength(5);
   });
 
-  it('has no remaining time if the total is unknown, and a new rate with new work', () => {
+  it('has no remaining time if the total is unknown, and a new rate for each kind of work', () => {
     const { shown, at } = report({});
     at(0, 0, null, 'checking');
     at(4999, 90, null, 'checking');
@@ -64,7 +64,7 @@ describe('progress on any output but a terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn ten times per second, and immediately when the work is over', () => {
+  it('is a bar that is redrawn ten times per second, and immediately when the work ends', () => {
     const { shown, at, progress } = report({ isTTY: true, columns: 200 });
     progress.clear();
     at(0, 0);

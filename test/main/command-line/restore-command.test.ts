@@ -74,7 +74,7 @@ async function expectRefused(message: string | RegExp, from = backup): Promise<v
 }
 
 describe('a restore', () => {
-  it('fills a path where nothing is, for its owner only, and leaves the backup as it was', async () => {
+  it('writes a new file that only its owner can read, and leaves the backup unchanged', async () => {
     const upTo = Number(NEW.at(-1)!.id) + 1e12;
     expect(await restore()).toBe(`restored ${backup}; new pets are assigned ids greater than ${upTo}\n`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -98,7 +98,7 @@ describe('a restore', () => {
       undefined,
       () => crash().then(() => copyFile(backup, file)),
     ],
-  ])('replaces nothing: %s is moved away by the command that it prints', async (_, suffixes, pets, make) => {
+  ])('replaces no file, but prints the command that moves it away: %s', async (_, suffixes, pets, make) => {
     await make();
     const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
     const program = await fails(['restore', backup], { DATABASE_URL });
@@ -120,7 +120,7 @@ describe('a restore', () => {
     expect(pets === undefined ? undefined : (await petsIn(kept)).length).toBe(pets);
   });
 
-  it('is the way out of what cp has mixed up, which every other command refuses', async () => {
+  it('repairs a database whose files cp has mixed up, which every other command refuses', async () => {
     await crash();
     await copyFile(backup, file);
     const problem =
@@ -133,28 +133,25 @@ describe('a restore', () => {
     await refused(['check'], problem, { env: { DATABASE_URL } });
   });
 
-  it.each(['.restoring', '.partial'])(
-    'never deletes a backup, not even one that is named FILE%s',
-    async (end) => {
-      const named = file + end;
-      await copyFile(backup, named);
-      await damagePages(named);
-      const bytes = await readFile(named);
-      await expectRefused(
-        / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
-        named,
-      );
-      expect(await readFile(named)).toStrictEqual(bytes);
-      await copyFile(backup, named);
-      const program = new Command(['restore', named], { DATABASE_URL });
-      expect(await program.ended).toBe(end === '.restoring' ? 0 : FAILED);
-      expect(await readFile(named)).toStrictEqual(await readFile(backup));
-    },
-  );
+  it.each(['.restoring', '.partial'])('never deletes a backup, even if its name is FILE%s', async (end) => {
+    const named = file + end;
+    await copyFile(backup, named);
+    await damagePages(named);
+    const bytes = await readFile(named);
+    await expectRefused(
+      / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
+      named,
+    );
+    expect(await readFile(named)).toStrictEqual(bytes);
+    await copyFile(backup, named);
+    const program = new Command(['restore', named], { DATABASE_URL });
+    expect(await program.ended).toBe(end === '.restoring' ? 0 : FAILED);
+    expect(await readFile(named)).toStrictEqual(await readFile(backup));
+  });
 });
 
-describe('a restore is refused, and changes nothing', () => {
-  it('while a service runs, whose files it does not have moved', async () => {
+describe('a restore is refused and changes nothing', () => {
+  it('while a service uses the files, and does not suggest to move them', async () => {
     await openService(file);
     await expectRefused(
       `the SQLite file ${file} is in use by another petstore service; stop that service first`,
@@ -209,7 +206,7 @@ beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
 // A kill at any moment leaves nothing or the new pets: syncs.test.ts has the order, and `npm run power-loss` each moment.
 it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
-  'a restore leaves nothing at an error of the system: %s',
+  'a restore that fails with a system error leaves no file: %s',
   async (inject) => {
     const before = await names();
     const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });

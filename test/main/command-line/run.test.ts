@@ -26,7 +26,7 @@ const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help'], ['serve', '--help'], ['help', 'serve']])(
-    'explains itself: %s %s',
+    'explains the commands and the variables: %s %s',
     async (...args) => {
       const { stdout, stderr } = await succeeds(args, { PORT: 'wrong' });
       expect([stdout.slice(0, 20), stderr]).toStrictEqual(['Usage: bin/petstore ', '']);
@@ -34,7 +34,7 @@ describe('the general command line', () => {
     },
   );
 
-  it('explains each command, with what each argument and option means', async () => {
+  it('explains each command, and each of its arguments and options', async () => {
     const entriesOf = (help: string, section: string) => {
       const [, lines = ''] = new RegExp(`^${section}:\\n((?: .*\\n)+)`, 'm').exec(help) ?? [];
       return lines.split(/\n(?= {2}\S)/).filter(Boolean);
@@ -70,7 +70,7 @@ describe('the general command line', () => {
     expect(help.split('\n').filter((line) => line.length > 80)).toStrictEqual([]);
   });
 
-  it.each([['--version'], ['-V']])('tells its version: %s', async (...args) => {
+  it.each([['--version'], ['-V']])('prints the version: %s', async (...args) => {
     const { stdout, stderr } = await succeeds(args);
     const { version, commit } = readBuild();
     expect([stdout, stderr]).toStrictEqual([`${version}+${commit}\n`, '']);
@@ -139,7 +139,7 @@ describe('the general command line', () => {
     await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
   });
 
-  it('warns of a misspelt variable, also of one in the file of --env, before it does its work', async () => {
+  it('warns about a misspelt variable of the environment or of the --env file before it runs the command', async () => {
     const { url } = await sqliteWith([]);
     const path = join(await testDirectory(), '.env');
     await writeFile(path, `DATABSE_URL=sqlite:elsewhere.db\nAPI_KEY=x\n`);
@@ -175,7 +175,7 @@ describe('the general command line', () => {
     ['backup x', 'read from', 'mongodb://db-1/pets?tls=true', 'mongodb://db-1/pets'],
     ['keys list', 'read from', 'mongodb://me:secret@[::1]:27017/pets', 'mongodb://[::1]:27017/pets'],
   ])(
-    'names the storage that it has used, without user and password, even if it cannot answer: %s %s %s',
+    'names the used storage without user and password, even if its output cannot be written: %s %s %s',
     async (line, used, DATABASE_URL, shown) => {
       const copies = { backUp: async () => {}, restore: async () => 0n };
       const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...copies };
@@ -187,7 +187,7 @@ describe('the general command line', () => {
     },
   );
 
-  it('does nothing when it is interrupted before it begins', async () => {
+  it('does nothing when it is interrupted before the command begins', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
     // A hang-up from before.
@@ -199,7 +199,7 @@ describe('the general command line', () => {
   });
 });
 
-it('a command says that a silent storage is still at work, and writes no prose that looks like an audit line', async () => {
+it('a command reports that it is still working while the storage is silent, and prints no text that looks like an audit line', async () => {
   const clock = fakeClock('setInterval', 'clearInterval');
   let printed = '';
   const open = async () => {
@@ -254,12 +254,12 @@ describe('--env', () => {
     expect((await succeeds(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
   });
 
-  it('sets the variables of the service, whose failure to start it reports', async () => {
+  it('sets the variables of the service, and an invalid one stops the start', async () => {
     const args = ['serve', '--env', await envFile('PORT=x\n')];
     await refused(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
-  it('leaves what follows -- alone', async () => {
+  it('is not read after --', async () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });

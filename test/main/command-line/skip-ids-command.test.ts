@@ -8,7 +8,7 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { closedAfterTest, openService } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
-it('skip-ids of a SQLite file says which ids new pets get, and skips further ones when it is repeated', async () => {
+it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips further ids when it is repeated', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
   const { stdout, stderr } = await succeeds(['skip-ids'], { DATABASE_URL });
   expect(stdout).toBe('skipped 1000000000000 ids; new pets are assigned ids greater than 1000000000007\n');
@@ -21,7 +21,7 @@ it('skip-ids of a SQLite file says which ids new pets get, and skips further one
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
-  it('counts at once for a service that runs, as on a database that was restored', async () => {
+  it('applies immediately to a running service, as on a restored database', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
     const original = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
     await original.pets.insert(rex);

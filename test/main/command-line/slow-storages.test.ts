@@ -55,7 +55,7 @@ it.each([
   `keys show ${KEY.id}`,
   `keys revoke ${KEY.id}`,
   `keys rotate ${KEY.id}`,
-])('%s answers after its changes, and closes the storage after its last call', async (line) => {
+])('%s reports its result after its changes, and closes the storage after its last call', async (line) => {
   expect(await play(await filled(), line.split(' '))).toMatchObject({ code: 0, faults: [] });
 });
 
@@ -65,7 +65,7 @@ it.each([
   ['export', 'the output is incomplete; run the command again from the beginning'],
   ['export FILE', 'no file was written; run the same command again'],
   ['restore FILE', 'run the same command again'],
-])('%s says what an interruption leaves, and how to continue', async (line, hint) => {
+])('%s reports what an interruption leaves, and how to continue', async (line, hint) => {
   const storages = await filled();
   const interrupt = async () => (command.interrupt('SIGINT'), 7n);
   (await storages.store('slow:one')).archive.lastId = interrupt;
@@ -76,7 +76,7 @@ it.each([
   expect(command.stderr).toContain(`petstore: interrupted; ${hint}\n`);
 });
 
-it('a copy that fails closes the storages after its last call', async () => {
+it('a failed copy closes the storages after its last call', async () => {
   const storages = await filled();
   await (await storages.store('slow:two')).archive.write([anArchivedPet({ id: 1n, name: 'Tom' })]);
   const copying = play(storages, ['copy', '--from', 'slow:one', '--to', 'slow:two']);
@@ -86,27 +86,24 @@ it('a copy that fails closes the storages after its last call', async () => {
 it.each([
   ['create', '--label', 'till'],
   ['rotate', KEY.id],
-])(
-  'keys %s has revoked the new key and removed its file when it fails to deliver the key',
-  async (...words) => {
-    const storages = await filled();
-    const file = join(await testDirectory(), 'key');
-    for (const output of [[], ['--output', file]]) {
-      const { code, faults } = await play(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
-      expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
-        code: FAILED,
-        faults: [],
-        isThere: false,
-      });
-    }
-    const { keys } = await storages.store('slow:one');
-    const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
-    expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
-    expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
-  },
-);
+])('keys %s revokes the new key and removes its file when it fails to deliver the key', async (...words) => {
+  const storages = await filled();
+  const file = join(await testDirectory(), 'key');
+  for (const output of [[], ['--output', file]]) {
+    const { code, faults } = await play(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
+    expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
+      code: FAILED,
+      faults: [],
+      isThere: false,
+    });
+  }
+  const { keys } = await storages.store('slow:one');
+  const made = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== ENDED.id);
+  expect(made).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
+  expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
+});
 
-it('a service stops although its storage does not answer to the last use of a key', async () => {
+it('a service stops although its storage does not confirm the last use of a key', async () => {
   const storages = await filled();
   const { printed } = await play(storages, ['keys', 'create', '--label', 'till', '--json']);
   const { promise: answer, resolve } = Promise.withResolvers<void>();
@@ -118,7 +115,7 @@ it('a service stops although its storage does not answer to the last use of a ke
   expect(stopped).toBe(0);
 });
 
-it('a service answers after its changes, and has recorded a use of a key during its drain when it has stopped', async () => {
+it('a service answers after its changes, and records the use of a key during its drain before it stops', async () => {
   const storages = await filled();
   const { printed } = await play(storages, ['keys', 'create', '--label', 'till', '--json']);
   const { id, key } = JSON.parse(printed) as { id: string; key: string };

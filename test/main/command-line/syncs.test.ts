@@ -28,11 +28,11 @@ function expectSyncedBefore(calls: readonly string[], file: string, end: RegExp)
   }
 }
 
-describe('what has been acknowledged is on the disk', () => {
+describe('acknowledged data is flushed', () => {
   beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
   // proof/power-loss/power-loss.test.ts has each pet.
-  it('a first start: the directory, the file and its log', async () => {
+  it('a first start flushes the directory, the file and its log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
     const { program, calls } = await traced([], { cwd: directory, env });
@@ -43,7 +43,7 @@ describe('what has been acknowledged is on the disk', () => {
     expectSyncedBefore(all, 'data/petstore.db', /-shm$/);
   });
 
-  it('a start after one that was killed before it had synced the names of its directory and its empty file', async () => {
+  it('a start flushes the names of its directory and its empty file, which a killed start had not flushed', async () => {
     const directory = await testDirectory();
     await mkdir(join(directory, 'data'));
     await writeFile(join(directory, 'data/petstore.db'), '');
@@ -53,7 +53,7 @@ describe('what has been acknowledged is on the disk', () => {
     expect(calls(directory).slice(0, 2)).toStrictEqual(['fsync .', 'fsync data']);
   });
 
-  it('a start after a kill: a copy of the log under its name, then the file, before the log is emptied', async () => {
+  it('a start after a kill flushes a copy of the log, the name of this copy and the file before it empties the log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
     const killed = await traced([], { env });
@@ -82,7 +82,7 @@ describe('what has been acknowledged is on the disk', () => {
     ]);
   });
 
-  it('an export, a backup, and its restore', async () => {
+  it('an export, a backup and a restore flush their files', async () => {
     const { url, path } = await sqliteWith(PETS);
     const directory = dirname(path);
     const [EXPORT, BACKUP, RESTORED] = ['pets.ndjson', 'backup.db', 'new.db'];
@@ -98,7 +98,7 @@ describe('what has been acknowledged is on the disk', () => {
     }
   });
 
-  it('an import', async () => {
+  it('an import flushes its batches', async () => {
     const directory = await testDirectory();
     const target = `sqlite:${join(directory, 'petstore.db')}`;
     const all = await callsOf(['import', await fileWith(petLines(PETS)), '--to', target], directory);

@@ -103,11 +103,11 @@ describe('the configuration', () => {
     [{ SHUTDOWN_TIMEOUT: '0s' }, { shutdownTimeoutMs: 0 }],
     [{ SHUTDOWN_TIMEOUT: '1h' }, { shutdownTimeoutMs: 3_600_000 }],
     [{ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
-  ])('takes %j', (environment, fields) => {
+  ])('accepts %j', (environment, fields) => {
     expect(read(environment)).toStrictEqual({ ...DEFAULTS, ...fields });
   });
 
-  it('refuses one of TLS_CERT and TLS_KEY', () => {
+  it('refuses TLS_CERT without TLS_KEY, and TLS_KEY without TLS_CERT', () => {
     const problem = 'TLS_CERT and TLS_KEY must be set together';
     expect(problemsOf({ TLS_CERT: 'cert.pem' })).toStrictEqual([problem]);
     expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
@@ -127,7 +127,7 @@ describe('the configuration', () => {
     ],
     ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
     ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
-  ])('takes API_KEYS: %s', (_what, text, keys) => {
+  ])('accepts API_KEYS: %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
   });
 
@@ -184,7 +184,7 @@ describe('the configuration', () => {
     SHUTDOWN_TIMEOUT: ['25', '3600001ms'],
   } satisfies Record<keyof typeof ALLOWED, readonly string[]>;
   it.each(Object.entries(REFUSED).flatMap(([name, texts]) => texts.map((text) => [name, text] as const)))(
-    'refuses %s=%j in a line that says what it may be',
+    'refuses %s=%j with a line that names the allowed values',
     (name, text) => {
       expect(problemsOf({ [name]: text })).toStrictEqual([
         `${name} ${ALLOWED[name as keyof typeof ALLOWED]}`,
@@ -201,13 +201,13 @@ describe('the configuration', () => {
     ['file:./x.db', './x.db'],
     ['file:///var/x.db', '/var/x.db'],
     ['sqlite3:x.db', 'x.db'],
-  ])('a DATABASE_URL that is the path of a file asks whether SQLite was meant: %s', (DATABASE_URL, path) => {
+  ])('suggests sqlite: when DATABASE_URL is the path of a file: %s', (DATABASE_URL, path) => {
     expect(problemsOf({ DATABASE_URL })).toStrictEqual([
       `DATABASE_URL is a path; did you mean sqlite:${path}?`,
     ]);
   });
 
-  it('says what is wrong with a URL of MongoDB, and repeats nothing of it', () => {
+  it('reports what is wrong with a URL of MongoDB, and repeats no part of the URL', () => {
     const [problem = '', ...others] = problemsOf({ DATABASE_URL: 'mongodb://me:hunter@2@host/d' });
     expect([problem, others]).toStrictEqual([
       expect.stringMatching(/^DATABASE_URL must have its user and pass/),
@@ -216,7 +216,7 @@ describe('the configuration', () => {
     expect(problem).not.toMatch(/hunter|me:/);
   });
 
-  it('names every invalid variable at once, each on one line, and repeats no value: it may be a secret', () => {
+  it('reports all invalid variables together, each on one line, and repeats no value, which may be a secret', () => {
     const secret = 'hunter2';
     const everything = {
       ...Object.fromEntries(Object.keys(ALLOWED).map((name) => [name, secret])),
@@ -231,7 +231,7 @@ describe('the configuration', () => {
   });
 
   it.each(['1', '4', 'auto'])(
-    'refuses WORKERS=%s, which has ended, and names what takes its place',
+    'refuses WORKERS=%s, which was removed, and names its replacement',
     (WORKERS) => {
       const place = 'start several services, each with a PORT of its own, behind a proxy';
       expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${place}`]);
@@ -241,7 +241,7 @@ describe('the configuration', () => {
   );
 });
 
-it('the description of the variables has one line of up to 120 characters for each, with its default and its meaning', () => {
+it('the description of the variables has one line of at most 120 characters for each variable, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
   const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
   const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];

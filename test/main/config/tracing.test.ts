@@ -11,11 +11,11 @@ const DEFAULTS = { sampler: 'parentbased_always_on', samplerRatio: 1 };
 
 it.each<[string, Record<string, string>]>([
   ['an endpoint', ENDPOINT],
-  ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
+  ['an endpoint for traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
   ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
   ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
   ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
-])('traces are on with: %s', (_, given) => {
+])('tracing is on with %s', (_, given) => {
   const tracing = { ...DEFAULTS, variables: given };
   expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
 });
@@ -26,7 +26,7 @@ it.each<[string, Record<string, string>]>([
   ['no endpoint', { OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
   ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'None', OTEL_TRACES_SAMPLER: 'wrong' }],
   ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'True' }],
-])('traces are off with %s', (_, given) => {
+])('tracing is off with %s', (_, given) => {
   expect(readConfig(given)).toMatchObject({ tracing: undefined, warnings: [] });
 });
 
@@ -36,13 +36,13 @@ it.each<[Record<string, string>, object]>([
     { OTEL_TRACES_SAMPLER: 'TraceIdRatio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
     { sampler: 'traceidratio', samplerRatio: 0.25 },
   ],
-])('%j is read', (given, expected) => {
+])('the tracing configuration accepts %j', (given, expected) => {
   const variables = { ...ENDPOINT, ...given };
   const tracing = { ...DEFAULTS, ...expected, variables };
   expect(readTracing(variables)).toStrictEqual({ tracing, problems: [], warnings: [] });
 });
 
-it('each storage has the name of its database system', () => {
+it('each storage has the name that OpenTelemetry gives to its database system', () => {
   expect(STORAGES.map(({ system }) => system)).toStrictEqual(['sqlite', 'mongodb', 'memory']);
 });
 
@@ -60,7 +60,7 @@ it.each<[name: string, value: string, rule: string]>([
       'parentbased_traceidratio',
   ],
   ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
-])('a value that the specification says to warn of is ignored with a warning: %s=%s', (name, value, rule) => {
+])('an invalid value is ignored with a warning: %s=%s', (name, value, rule) => {
   const variables = { ...ENDPOINT, [name]: value };
   const warnings = [`${name} ${rule}; its value is ignored`];
   expect(readTracing(variables)).toStrictEqual({
@@ -70,7 +70,7 @@ it.each<[name: string, value: string, rule: string]>([
   });
 });
 
-it('without an endpoint, an unknown exporter leaves traces off', () => {
+it('an unknown exporter leaves tracing off when there is no endpoint', () => {
   const warnings = ['OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored'];
   expect(readTracing({ OTEL_TRACES_EXPORTER: 'console' })).toStrictEqual({
     tracing: undefined,
@@ -82,7 +82,7 @@ it('without an endpoint, an unknown exporter leaves traces off', () => {
 it.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'ftp://collector.example'],
-])('an endpoint that is no URL is refused, with the other variables of the service: %s', (name, value) => {
+])('an endpoint that is no URL is refused together with other invalid variables: %s', (name, value) => {
   expect(() => readConfig({ [name]: value, PORT: 'x' })).toThrow(
     new StartError([
       'PORT must be an integer from 0 to 65535',
@@ -94,7 +94,7 @@ it.each([
 it.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector:4317'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example:4317/v1/traces'],
-])('an endpoint with the port of gRPC is used, and a warning names the other port: %s', (name, value) => {
+])('an endpoint with the gRPC port is used, and a warning names the port for HTTP: %s', (name, value) => {
   const given = { [name]: value };
   const line = `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`;
   const tracing = { ...DEFAULTS, variables: given };

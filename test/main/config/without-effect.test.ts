@@ -15,7 +15,7 @@ it.each([
   ['DATABSE_URL', 'DATABASE_URL'],
   ['DATABASE-URL', 'DATABASE_URL'],
   ['TLS_KYE', 'TLS_KEY'],
-])('%s may be a misspelt %s', (given, meant) => {
+])('a warning asks whether %s is a misspelt %s', (given, meant) => {
   const warning = `the variable ${given} has no effect; is it a misspelt ${meant}?`;
   expect(withoutEffect({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
 });
@@ -33,7 +33,7 @@ const OTHERS =
     /\s+/,
   );
 
-it('nothing is said about what others set, about our own names, nor about an empty variable', () => {
+it('no warning is about a variable of another program, a variable of the service, or an empty variable', () => {
   const others = Object.fromEntries([...OTHERS, ...VARIABLE_NAMES].map((name) => [name, 'x']));
   expect(withoutEffect({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
@@ -54,10 +54,10 @@ describe('a file .env in the working directory', () => {
   const makePipe = (path: string) => run('mkfifo', [path]).succeeded();
 
   it.each([
-    ['that is not read is one warning with the variables that only it sets', write, [], [WARNING]],
-    ['that is read is none', write, ['--env', '.env'], []],
-    ['that is a directory is none', mkdir, [], []],
-    ['that is a named pipe is none, and is not waited for', makePipe, [], []],
+    ['that is not read causes a warning with the variables that it sets', write, [], [WARNING]],
+    ['that is read causes no warning', write, ['--env', '.env'], []],
+    ['that is a directory causes no warning', mkdir, [], []],
+    ['that is a named pipe causes no warning and no delay', makePipe, [], []],
   ])('%s', async (_, makeEnv, args, warnings) => {
     const service = await startBeside(makeEnv, args);
     await service.url();
@@ -66,7 +66,7 @@ describe('a file .env in the working directory', () => {
     );
   });
 
-  it('that is not read is a warning of a command too', async () => {
+  it('that is not read causes the same warning in a command', async () => {
     const command = await startBeside(write, ['export']);
     await command.ended;
     expect(command.stderr.split('\n')[0]).toBe(`petstore: ${WARNING}`);

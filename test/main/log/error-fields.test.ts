@@ -18,11 +18,11 @@ it.each([
     new StorageUnavailable('a', { cause: new Error('b', { cause: FULL }) }),
     'a: b: disk I/O error',
   ],
-])('an error of the storage %s has each message once, and no stack', (_, error, message) => {
+])('the log fields of a storage error %s contain each message once, and no stack', (_, error, message) => {
   expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
 });
 
-it('a bug has its stack, and an error that only an operator can end its properties', () => {
+it('the log fields of a bug contain its stack, and those of an error for the operator contain its properties', () => {
   const fields = errorFields(new TypeError('boom', { cause: FULL }));
   expect(fields).toMatchObject({
     type: 'TypeError',

@@ -29,12 +29,12 @@ async function unread(): Promise<Fifo> {
 
 it.each([
   ['is on a full device', 'SIGTERM', 0, '> /dev/full'],
-  ['has lost its reader', 'SIGTERM', 0, '>&9'],
+  ['has no reader any more', 'SIGTERM', 0, '>&9'],
   ['is closed', 'SIGTERM', 0, '>&-'],
   ['is not read', 'SIGTERM', 0, undefined],
   ['is not read', 'SIGUSR2', 1, undefined],
 ] as const)(
-  'a service whose standard output %s keeps serving, and exits after %s with %i',
+  'a service whose standard output %s continues to serve, and exits after %s with %i',
   async (_what, signal, code, redirection) => {
     const service = redirected(redirection ?? `> '${(await unread()).path}'`, {
       NODE_OPTIONS: preload("process.on('SIGUSR2', () => { throw new Error('boom') });"),
@@ -48,7 +48,7 @@ it.each([
   },
 );
 
-it('lines that were dropped are reported when the log is read, even if it has errors only', async () => {
+it('the log reports how many lines were dropped when its reader returns, even at the level error', async () => {
   const log = await unread();
   const program = `
     import { openServiceLog } from './src/main/log/open-log.ts';
@@ -69,17 +69,17 @@ it('lines that were dropped are reported when the log is read, even if it has er
   expect(JSON.parse(report)).toMatchObject({ lines: 10_000 - kept });
 });
 
-describe('a first start whose standard error', () => {
-  it('is closed serves', async () => {
+describe('a first start', () => {
+  it('serves requests when its standard error is closed', async () => {
     const service = redirected('2>&-');
     expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
     await stop(service);
   });
 
   it.each([
-    ['serves, and shows the key once it is read', /Bearer pets_\w+' /],
-    ['serves, and exits with 0 without a reader', undefined],
-  ])('is not read %s', async (_what, key) => {
+    ['serves requests, and prints the key when a reader arrives', /Bearer pets_\w+' /],
+    ['serves requests, and exits with 0 when no reader arrives', undefined],
+  ])('whose standard error is not read %s', async (_what, key) => {
     const errors = await unread();
     const service = redirected(`2> '${errors.path}'`);
     expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
@@ -89,7 +89,7 @@ describe('a first start whose standard error', () => {
 });
 
 describe('a command', () => {
-  it('whose output cannot be written says so', async () => {
+  it('reports that its standard output cannot be written', async () => {
     const program = redirected('> /dev/full', { args: 'export --help' });
     expect(await program.ended).toStrictEqual(FAILED);
     expect(program.stderr).toBe(
@@ -99,9 +99,9 @@ describe('a command', () => {
 
   it.each([
     ['is closed', '2>&-'],
-    ['has lost its reader', '2>&9'],
+    ['has no reader any more', '2>&9'],
     ['is not read', undefined],
-  ])('does its work and exits even if its standard error %s', async (_what, redirection) => {
+  ])('completes and exits even if its standard error %s', async (_what, redirection) => {
     const created = redirected(redirection ?? `2> '${(await unread()).path}'`, {
       DATABASE_URL: `sqlite:${await newFile()}`,
       args: 'keys create --label x',
@@ -110,7 +110,7 @@ describe('a command', () => {
     expect(created.stdout).toMatch(/^pets_\w+\n$/);
   });
 
-  it('exits with 1 when it is refused and its standard error is not read', async () => {
+  it('exits with 1 after an error that it cannot print because its standard error is not read', async () => {
     const refused = redirected(`2> '${(await unread()).path}'`, {
       args: 'export --from sqlite:/nonexistent/petstore.db',
     });

@@ -35,14 +35,14 @@ it.each([
   ['2001:db8::1', '2001:db8::1'],
   ['::ffff:0:1', '::ffff:0:1'],
 ])(
-  'the log line of a request has the IPv4 address of a client, also on a socket that accepts IPv6: %s',
+  'the log line of a request contains the IPv4 address of a client, also on an IPv6 socket: %s',
   (client, expected) => {
     const request = { ...REQUEST, client };
     expect(logged((log) => log.answered(request))).toMatchObject([{ msg: 'request', client: expected }]);
   },
 );
 
-it('the log line of a failure holds a thrown value that is not an Error and belongs to no request', () => {
+it('the log line of a failure without a request contains the thrown value, even if it is not an Error', () => {
   expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
     { level: ERROR, msg: 'failure', err: 'a thrown string' },
   ]);
@@ -79,7 +79,7 @@ function answered(request: Partial<RequestRecord>) {
 
 it.each<[what: string, reports: string, lines: readonly object[]]>([
   ['nothing without a failure', '0 list, 20000 add', []],
-  ['the begin, while requests succeed in between', '0 full, 9999 list, 10000 full, 19999 ready', [diskFull]],
+  ['the start, while requests succeed in between', '0 full, 9999 list, 10000 full, 19999 ready', [diskFull]],
   [
     'the end after 10 s without a failure',
     '0 full, 500 full, 10500 list, 10501 add',
@@ -96,8 +96,8 @@ it.each<[what: string, reports: string, lines: readonly object[]]>([
   ['another reason', '0 full, 10000 unreachable, 20000 unreachable', [diskFull, noPrimary]],
   ['another reason after 10 s at the earliest', '0 full, 9999 unreachable, 10001 full', [diskFull]],
   ['two outages', '0 full, 10000 list, 11000 full', [diskFull, end(0, 1), diskFull]],
-  ['the time from when the storage was lost', '0 late, 10000 list', [noPrimary, end(19, 1)]],
-])('of an outage of the storage the log has %s', (_, reports, lines) => {
+  ['the duration since the storage became unavailable', '0 late, 10000 list', [noPrimary, end(19, 1)]],
+])('the log of storage failures reports %s', (_, reports, lines) => {
   const { advance } = fakeClock();
   let nowMs = 0;
   const told = logged((log) => {
@@ -114,13 +114,13 @@ const WHO = { requestId: 'r', keyId: '0123456789abcdef', keyLabel: 'ci' };
 const CREATED = { ...WHO, petId: 42n, replayed: false };
 const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...WHO, petId: 42 };
 
-it('the audit line of a pet says who was given an existing pet again, with the last id to the last digit', () => {
+it('the audit line of a replayed create names the API key, and prints every digit of the greatest pet id', () => {
   expect(logged((log) => log.petCreated({ ...CREATED, replayed: true, petId: MAX_PET_ID }))).toStrictEqual([
     { ...LINE, audit: 'pet.replayed', petId: 9_007_199_254_740_991 },
   ]);
 });
 
-it('the audit line of a pet says who created which pet at every level but silent, and turns on no lines of requests', () => {
+it('the audit line of a pet names the API key and the pet at every level except silent, without request lines at that level', () => {
   const report = (log: RequestLog) => {
     log.answered(REQUEST);
     log.petCreated(CREATED);
@@ -132,7 +132,7 @@ it('the audit line of a pet says who created which pet at every level but silent
   expect(logged(create, 'silent')).toStrictEqual([]);
 });
 
-it('the log line of a request that was not counted is a warning that counts such requests, but not in an outage', () => {
+it('a warning reports how many requests the rate limiter could not count, but not during a reported outage', () => {
   const away = new StorageUnavailable('no primary');
   const report = (log: RequestLog) => {
     const clock = fakeClock();
@@ -155,7 +155,7 @@ it('the log line of a request that was not counted is a warning that counts such
   expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure, ...again, line('e', 4)]);
 });
 
-it('the log line of a connection error is a warning that says what happened and why', () => {
+it('the log line of a connection error is a warning with the kind of the error and its reason', () => {
   const report = (log: RequestLog) => {
     log.connectionError({ kind: 'cut-off' });
     log.connectionError({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
@@ -173,7 +173,7 @@ it('the log line of a connection error is a warning that says what happened and 
   ]);
 });
 
-it('equal connection errors are logged once per minute, for each reason', () => {
+it('connection errors of the same kind and reason are logged once per minute', () => {
   const { advance } = fakeClock();
   const report = (log: RequestLog) => {
     for (let i = 0; i < 3; i++) {

@@ -9,7 +9,7 @@ import { ask, KEY } from '../../support/client.ts';
 const SCRIPT = 'script';
 const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
 
-it('the log has a JSON line for each request, with exactly these fields', async () => {
+it('the log contains a JSON line with exactly these fields for each request', async () => {
   const { url, log, stop } = await startService({ API_KEYS: `ci=${KEY}` });
   await ask(`${url}/v1/pets/1?a=b`, { headers: { 'x-request-id': 'my-request' } });
   await ask(`${url}/livez`, { key: '' });

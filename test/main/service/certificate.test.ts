@@ -31,7 +31,7 @@ describe('the certificate and its key', () => {
     });
   });
 
-  it('may be in one file', async () => {
+  it('can be in one file', async () => {
     const both = PAIR.key + PAIR.cert;
     const file = await fileWith(both);
     expect(await readCertificate({ certFile: file, keyFile: file }, log)).toMatchObject({
@@ -59,7 +59,7 @@ describe('the certificate and its key', () => {
     expect(await problemsOf(file, key)).toStrictEqual(['TLS_CERT cannot be used: bad end line']);
   });
 
-  it('are refused without their contents: each may be a secret', async () => {
+  it('are refused without their contents, which may be secret', async () => {
     const secret = await fileWith('-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n');
     const problems = [...(await problemsOf(secret, key)), ...(await problemsOf(cert, secret))];
     expect(problems).toHaveLength(2);
@@ -67,7 +67,9 @@ describe('the certificate and its key', () => {
   });
 });
 
-it('a renewal that begins during another reads the files after it', { timeout: 20_000 }, async () => {
+it('a renewal that begins during another renewal reads the files after that renewal', {
+  timeout: 20_000,
+}, async () => {
   const file = await fileWith(PAIR.key + PAIR.cert);
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const used: string[] = [];
@@ -98,6 +100,6 @@ it.each([
   ['2026-03-18T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
   ['2026-04-01T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
   ['2026-04-01T00:00:01Z', 'the certificate in TLS_CERT expired on 2026-04-01T00:00:00.000Z'],
-])('the warning about the time of a certificate at %s: %s', (now, warning) => {
+])('the warning about the validity of a certificate at %s is: %s', (now, warning) => {
   expect(expiryWarning(certificate, new Date(now))).toBe(warning);
 });

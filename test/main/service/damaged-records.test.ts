@@ -24,7 +24,7 @@ it.each<readonly [string, string, (damaged: string, sound: string, file: string)
   ['an export to standard output', petLines(PETS.slice(0, 1000)), (from) => ['export', '--from', from]],
   ['an export to a file', '', (from, _, file) => ['export', '--from', from, file]],
   ['a copy to it', '', (to, from) => ['copy', '--from', from, '--to', to]],
-])('a damaged pet stops %s, which leaves no file', async (_, printed, argumentsFor) => {
+])('a damaged pet stops %s, and no file is left', async (_, printed, argumentsFor) => {
   const target = await newFile();
   const sound = `sqlite:${await fileWith(PETS)}`;
   const program = await fails(argumentsFor(await damagedFile(), sound, target));
@@ -47,7 +47,7 @@ async function withKeys() {
   return { DATABASE_URL, good, bad };
 }
 
-it('a damaged API key is refused with 503; the other keys stay valid', async () => {
+it('a damaged API key is refused with 503, and the other keys stay valid', async () => {
   const { DATABASE_URL, good, bad } = await withKeys();
   const { url, log, logged } = await startService({ API_KEYS: '', DATABASE_URL });
 
@@ -63,7 +63,7 @@ it('a damaged API key is refused with 503; the other keys stay valid', async () 
   expect(JSON.stringify(log)).not.toContain('secret');
 });
 
-it('a damaged API key is listed beside the other keys, as text and as JSON, and named by the other commands', async () => {
+it('a damaged API key is listed with the other keys, as text and as JSON, and the other commands name it', async () => {
   const { DATABASE_URL, good, bad } = await withKeys();
 
   const table = await fails(['keys', 'list'], { DATABASE_URL });

@@ -22,7 +22,7 @@ async function started(inject: string, more: Record<string, string> = {}) {
 
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-it('a service whose disk fails to flush ends with exit code 74 and one line, answers nothing more, and starts again', async () => {
+it('a service whose disk fails to flush exits with code 74 and one line, sends no further answer, and can start again', async () => {
   // Each thread of the pool has its own count.
   const { program, restarted, url } = await started('fdatasync:error=EIO:when=2', {
     UV_THREADPOOL_SIZE: '1',
@@ -52,7 +52,7 @@ it('a service whose disk fails to flush ends with exit code 74 and one line, ans
 it.each([
   ['a service', ['serve']],
   ['a command', ['keys', 'create', '--label', 'a']],
-])('%s whose disk fails at the start ends with exit code 74 and leaves the log', async (_, args) => {
+])('%s whose disk fails at the start exits with code 74 and keeps the write-ahead log', async (_, args) => {
   const directory = await testDirectory();
   const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
   const first = run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env });
@@ -69,7 +69,7 @@ it.each([
   expect((await readFile(join(directory, 'petstore.db-wal'))).equals(log)).toBe(true);
 });
 
-it('a service whose disk does not come back from a flush goes on reading, and a kill -9 then loses nothing that was shown', async () => {
+it('a service whose disk never completes a flush still reads pets, and a kill -9 then loses no pet that it has shown', async () => {
   const { program, restarted, url } = await started('fdatasync:delay_enter=600000000');
   const answers: number[] = [];
   const creating = ask(`${url}/v1/pets`, once).then(({ status }) => answers.push(status));

@@ -16,7 +16,7 @@ const PET = '{"name":"Rex","categoryId":7}';
 const requests = (method: string, route: string, status_class: string) =>
   `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
 
-it('the metrics of a service count what requests and storage did', async () => {
+it('the metrics of a service count its requests and its calls to the storage', async () => {
   const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}`, RATE_LIMIT: '600/60s' };
   const { url, metricsUrl } = await startService(env);
   expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
@@ -60,7 +60,7 @@ it('the metrics of a service count what requests and storage did', async () => {
 });
 
 describe('the port of the metrics', () => {
-  it('is watched through a drain, and closes last', async () => {
+  it('answers during a drain, and closes last', async () => {
     const service = runService({ ...ON, API_KEYS: KEY });
     const url = await service.url();
     const { metricsUrl } = await service.logged(/metrics at [^"]+/);
@@ -95,7 +95,7 @@ describe('the port of the metrics', () => {
     expect(log.map(({ msg }) => msg)).toStrictEqual(['request']);
   });
 
-  it('logs why a scrape failed, and finishes one that is under way at the end', async () => {
+  it('logs why a scrape failed, and completes a scrape in progress before it closes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     let text = (): Promise<string> => Promise.reject(new Error('boom'));
@@ -113,7 +113,7 @@ describe('the port of the metrics', () => {
     expect((await scrape(served.url)).get('a')).toBe(1);
   });
 
-  it('leaves the API its file descriptors, however many connect', async () => {
+  it('leaves enough file descriptors to the API, however many clients connect', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
     const command = `ulimit -n 64; exec '${process.execPath}' ${SERVICE.join(' ')}`;
     const service = run('bash', ['-c', command], { ...SERVICE_ENV, ...ON, API_KEYS: KEY, DATABASE_URL });
@@ -127,7 +127,7 @@ describe('the port of the metrics', () => {
     }
   });
 
-  it('stops the start with one line if another program has it', async () => {
+  it('stops the start with one line if another program uses the port', async () => {
     const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
     await expect(startService({ METRICS_PORT })).rejects.toThrow(
       `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1: stop what uses it, or set another METRICS_PORT`,

@@ -34,7 +34,7 @@ async function misuse(url: string, key: string): Promise<void> {
   connection.close();
 }
 
-it('prints a new key once, and a key in API_KEYS never', async () => {
+it('the service prints a new key once, and never prints a key of API_KEYS', async () => {
   const directory = await testDirectory();
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
@@ -97,7 +97,7 @@ it('prints a new key once, and a key in API_KEYS never', async () => {
   expect(printed).toContain('"audit":"key.revoked"');
 });
 
-it('prints no secret from its environment when it cannot start', async () => {
+it('the service prints no secret of its environment when it cannot start', async () => {
   const urls = [
     `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
     `mongodb://me:${PASSWORD}@/petstore`,

@@ -39,7 +39,7 @@ const FLUSHES_NEVER_END = preload(`
   fs.fdatasync = () => console.log('{"msg":"flush"}');
   syncBuiltinESMExports();`);
 
-it('accepts for SHUTDOWN_DELAY, cuts off after SHUTDOWN_TIMEOUT more, and then ends', async () => {
+it('a shutdown accepts requests for SHUTDOWN_DELAY, cuts off the remaining ones SHUTDOWN_TIMEOUT later, and then ends', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_DELAY: '10s', NODE_OPTIONS: JUMPING_CLOCK });
   const { cutOff } = await stalledCreate(await service.url());
   service.signal('SIGTERM');
@@ -55,7 +55,7 @@ it('accepts for SHUTDOWN_DELAY, cuts off after SHUTDOWN_TIMEOUT more, and then e
   ]);
 });
 
-it('gives a storage that does not close 3 s', async () => {
+it('a shutdown waits 3 s for a storage that does not close', async () => {
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const NODE_OPTIONS = `${JUMPING_CLOCK} ${FLUSHES_NEVER_END}`;
   const service = runService({ API_KEYS: KEY, DATABASE_URL, NODE_OPTIONS });

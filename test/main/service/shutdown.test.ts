@@ -13,7 +13,7 @@ const TRACES = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_off'
 it.each([
   ['SIGINT', 'SIGTERM'],
   ['SIGHUP', 'SIGINT'],
-] as const)('%s lets a request in flight finish, also when it and %s follow', async (signal, other) => {
+] as const)('%s lets a request in flight finish, even if it and %s follow', async (signal, other) => {
   const service = runService({ API_KEYS: KEY });
   const { complete } = await stalledCreate(await service.url());
 
@@ -40,7 +40,7 @@ it.each([
   // A bug.
   ['SIGUSR2', FAILED, ['stopping because of a bug']],
 ] as const)(
-  'a signal ends a start that awaits the storage and serves metrics: %s',
+  'a signal ends a start that waits for the storage and serves metrics: %s',
   async (signal, end, told) => {
     const { port, asked } = await silentServer();
     const METRICS_PORT = `${await freePort()}`;
@@ -57,7 +57,7 @@ it.each([
   },
 );
 
-it('a drain accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', async () => {
+it('a drain accepts requests for SHUTDOWN_DELAY, while /readyz answers 503', async () => {
   const service = runService({ API_KEYS: KEY, ...LONG_DELAY });
   const url = await service.url();
   service.signal('SIGTERM');
@@ -70,7 +70,7 @@ it('a drain accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', as
   await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-it('a drain closes a further connection than MAX_CONNECTIONS, and says how many SHUTDOWN_TIMEOUT cut off', async () => {
+it('a drain refuses connections above MAX_CONNECTIONS, and reports how many connections SHUTDOWN_TIMEOUT cut off', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
   const url = await service.url();
   const { cutOff } = await stalledCreate(url);
@@ -84,7 +84,7 @@ it('a drain closes a further connection than MAX_CONNECTIONS, and says how many 
 
 it.each([
   ['an unhandled rejection', "Promise.reject(new TypeError('boom'))", {}],
-  ['an exception that nobody catches, with traces on,', "throw new TypeError('boom')", TRACES],
+  ['an uncaught exception while tracing is on', "throw new TypeError('boom')", TRACES],
   ['a bug in a drain', "process.emit('SIGTERM'); throw new TypeError('boom')", { SHUTDOWN_TIMEOUT: '10s' }],
 ])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug, env) => {
   const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });

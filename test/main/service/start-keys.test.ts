@@ -29,7 +29,7 @@ async function withoutKeys(env: Record<string, string>, isLogged = false): Promi
   return startKeys(readConfig(env), NO_KEYS, { now, log: { info: fail, warn: fail }, isLogged });
 }
 
-it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made', async () => {
+it('the keys of API_KEYS are stored as SHA-256 digests, and no other key is made', async () => {
   expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
     known: [
       { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
@@ -38,9 +38,9 @@ it('the keys of API_KEYS are kept as SHA-256 digests, and no other key is made',
   });
 });
 
-describe('without a key anywhere', () => {
+describe('when there is no key', () => {
   it.each(['127.255.0.9', 'localhost', '::1', ''])(
-    'a key is made where only this machine can reach the service: HOST=%s',
+    'a key is made if only this machine can reach the service: HOST=%s',
     async (HOST) => {
       const { known, made } = await withoutKeys({ HOST });
       const { id, token } = made!;
@@ -57,7 +57,7 @@ describe('without a key anywhere', () => {
     ['127.0.0.1.example', '', RUN],
     ['localhost.example', '', RUN],
     ['::', 'memory:', 'set API_KEYS'],
-  ])('the start is refused where others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
+  ])('the start is refused if others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
     const problem =
       'there is no API key yet, and HOST is no loopback address, so others can reach the service';
     const refusal = new StartError([`${problem}; ${hint}`]);
@@ -71,7 +71,7 @@ describe('without a key anywhere', () => {
     ['sqlite:./pets.db', RUN],
     ['memory:', 'set API_KEYS'],
   ])(
-    'none is made that would get into a log, and the log says what to do: %s',
+    'no key is made if a log would record it, and the log reports what to do: %s',
     async (DATABASE_URL, hint) => {
       const { lines, log } = recording();
       const keys = await startKeys(readConfig({ DATABASE_URL }), NO_KEYS, { now, log, isLogged: true });
@@ -81,8 +81,8 @@ describe('without a key anywhere', () => {
   );
 });
 
-describe('with a key in the storage, in any state', () => {
-  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
+describe('when the storage has a key in any state', () => {
+  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and the service needs none: HOST=%s', async (HOST) => {
     const { lines, log } = recording();
 
     const [config, revoked] = [readConfig({ HOST }), aKey(2, { revokedAt: now() })];
@@ -97,7 +97,7 @@ describe('with a key in the storage, in any state', () => {
     ]);
   });
 
-  it('a damaged one is named, because a request with it may not find it, and is no more valid than an expired one', async () => {
+  it('the log names a damaged key, which is as invalid as an expired key and which a request may not find', async () => {
     const { lines, log } = recording();
     const damaged = new DamagedApiKey('0123456789abcdef', 'label must be there');
     const stored = { list: async () => [damaged, aKey(1, { expiresAt: now() })] };

@@ -35,13 +35,13 @@ describe('a service', () => {
     [{ HOST: '0.0.0.0', TRUST_PROXY: 'true' }, []],
     [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://petstore.example' }, []],
     [{ HOST: '127.0.0.2' }, []],
-  ])('says where a port belongs that others reach without a proxy: %j', async (env, lines) => {
+  ])('recommends a proxy if others can reach it without a proxy: %j', async (env, lines) => {
     const { log } = await startService(env);
     expect(log.map(({ msg }) => msg)).toStrictEqual(lines);
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'closes its sockets when it stops, once (needs /proc of Linux)',
+    'closes each of its sockets once when it stops (needs /proc of Linux)',
     async () => {
       const sockets = async () => (await openFilesIn('socket:')).length;
       const before = await sockets();
@@ -55,14 +55,14 @@ describe('a service', () => {
     },
   );
 
-  it('says at every log level that it made a key', async () => {
+  it('reports at every log level that it made a key', async () => {
     const { log } = await startService({ API_KEYS: '', LOG_LEVEL: 'fatal' });
     expect(log).toMatchObject([{ level: 30, audit: 'key.made', keyLabel: 'start' }]);
   });
 });
 
 // test/main/command-line/slow-storages.test.ts has the record when it stops.
-it('a service with its keys in the storage records the last use of a key after the request, and tries again', async () => {
+it('a service with its keys in the storage records the last use of a key after the request, and repeats a failed record', async () => {
   const file = await newFile();
   const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
   const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
@@ -77,7 +77,7 @@ it('a service with its keys in the storage records the last use of a key after t
   await expect.poll(used).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
 }, 30_000);
 
-it('a service closes its SQLite file, and the port of its metrics, when it cannot listen', async () => {
+it('a service that cannot listen closes its SQLite file and the port of its metrics', async () => {
   const env = { DATABASE_URL: `sqlite:${await newFile()}`, METRICS_PORT: `${await freePort()}` };
   const { port: PORT } = await silentServer();
   await expect(startService({ ...env, PORT })).rejects.toThrow(/^PORT is /);
@@ -85,14 +85,14 @@ it('a service closes its SQLite file, and the port of its metrics, when it canno
   expect((await ask(`${(await startService(env)).url}/readyz`)).status).toBe(200);
 });
 
-it.each(['127.0.0.1', '0.0.0.0'])('a service at HOST=%s refuses the port of its metrics', async (HOST) => {
+it.each(['127.0.0.1', '0.0.0.0'])('a service at HOST=%s refuses METRICS_PORT as its PORT', async (HOST) => {
   const PORT = `${await freePort()}`;
   await expect(startService({ HOST, PORT, METRICS_PORT: PORT })).rejects.toThrow(
     `PORT is ${PORT}, which is in use on ${HOST}: stop what uses it, or set another PORT`,
   );
 });
 
-it('a service logs a warning and answers 503 when its SQLite file is moved away, and recovers when it is back', async () => {
+it('a service logs a warning and answers 503 when its SQLite file is moved away, and recovers when the file returns', async () => {
   const file = await newFile();
   const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
   await rename(file, `${file}-moved`);

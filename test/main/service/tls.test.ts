@@ -43,7 +43,7 @@ const NEW = await subjectOf(PEM_FILES.renewedCert);
 
 const messages = ({ log }: Program) => log.map(({ msg }) => msg);
 
-it('a first request that works whatever the certificate is printed, and a warning if that has expired', async () => {
+it('the start prints a curl command that works with any certificate, and a warning if the certificate has expired', async () => {
   const service = runService({ ...TLS, TLS_CERT: PEM_FILES.expiredCert });
   const [line] = await service.printed(/curl --insecure -H .*$/m, 'stderr');
   expect(await run('bash', ['-c', `${line} --silent --show-error`]).succeeded()).toBe('[]');
@@ -51,7 +51,7 @@ it('a first request that works whatever the certificate is printed, and a warnin
   expect(service.log[0]).toMatchObject({ level: 40, msg });
 });
 
-it('SIGHUP with a certificate reads it again for new connections, refuses a broken pair, and lets a request in flight finish', async () => {
+it('SIGHUP reloads the certificate for new connections, refuses an invalid pair, and lets a request in flight finish', async () => {
   const { service, url, replace } = await started();
   expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
   expect(await certificate(url)).toBe(OLD);
@@ -84,7 +84,7 @@ it('SIGHUP with a certificate reads it again for new connections, refuses a brok
   expect(service.stderr).toBe('');
 });
 
-it('SIGHUP with a certificate does not end a start that waits for the storage; SIGTERM does', async () => {
+it('SIGHUP does not end a start with a certificate that waits for the storage, but SIGTERM does', async () => {
   const { port, asked } = await silentServer();
   const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
   await asked;
@@ -94,7 +94,7 @@ it('SIGHUP with a certificate does not end a start that waits for the storage; S
   expect(service.stderr).toBe('');
 });
 
-it('is made and used by the commands of docs/how-to/use-tls.md', async ({ skip }) => {
+it('the commands of docs/how-to/use-tls.md make and use a certificate', async ({ skip }) => {
   const openssl = run('openssl', ['version']);
   const found = await openssl.ended.catch(() => undefined);
   if (found?.code !== 0) skip('no openssl on PATH: install it');

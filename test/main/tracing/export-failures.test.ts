@@ -30,7 +30,7 @@ function watching() {
 const WARNING = { level: 40, msg: 'traces are not exported: spans are lost' };
 const OVER = { level: 30, msg: 'traces are exported again' };
 
-it('an outage is one line at its begin and one at its end', () => {
+it('an outage of the receiver is logged with one line when it begins and one line when it ends', () => {
   const { lines, fails, succeeds } = watching();
   succeeds();
   for (let n = 0; n < 3; n++) fails(new Error('refused'));
@@ -48,7 +48,7 @@ it('an outage is one line at its begin and one at its end', () => {
   ]);
 });
 
-it('a receiver that comes and goes is one outage', () => {
+it('a receiver that fails again within a minute is logged as one outage', () => {
   const { lines, fails, succeeds } = watching();
   for (let minute = 0; minute < 10; minute++) {
     fails(new Error('refused'));
@@ -61,13 +61,13 @@ it('a receiver that comes and goes is one outage', () => {
 it.each([
   ['its message', new Error('Unauthorized'), 'Unauthorized'],
   [
-    'its code too',
+    'its message and its code',
     Object.assign(new Error('Unauthorized'), { code: 401, data: 'secret' }),
     'Unauthorized, 401',
   ],
   ['its code alone', Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }), 'ECONNREFUSED'],
-  ['nothing', undefined, 'unknown'],
-])('the reason of a failed export is told by %s', (_, error, reason) => {
+  ['the word unknown if there is no error', undefined, 'unknown'],
+])('the logged reason of a failed export is %s', (_, error, reason) => {
   const { lines, fails } = watching();
   fails(error);
   expect(lines).toStrictEqual([{ ...WARNING, reason }]);

@@ -14,7 +14,7 @@ function messages(service: Program): unknown[] {
   return service.log.map(({ msg }) => msg).filter((msg) => msg !== 'request');
 }
 
-it('a receiver that hangs delays no request, and the stop by a second at most', async () => {
+it('an unresponsive receiver delays no request, and delays the stop by at most one second', async () => {
   const receiver = await OtlpReceiver.start(() => {});
   // The process would end with 1 after this time and three seconds.
   const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, SHUTDOWN_TIMEOUT: '100ms' });
@@ -29,7 +29,7 @@ it('a receiver that hangs delays no request, and the stop by a second at most', 
   ]);
 });
 
-it('spans beyond the queue are dropped while the receiver is slow', async () => {
+it('spans that do not fit into the queue are dropped while the receiver is slow', async () => {
   const held: ServerResponse[] = [];
   const receiver = await OtlpReceiver.start((response) => void held.push(response));
   const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '60000' });

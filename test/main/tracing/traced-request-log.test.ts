@@ -34,9 +34,9 @@ const NONE = { trace_id: undefined, span_id: undefined, trace_flags: undefined }
 
 it.each<[string, object, (log: RequestLog) => void]>([
   ["a request's failure has the ids of its span", IDS, (log) => log.failed(AWAY, 'r1')],
-  ["a request's missing count has the ids of its span", IDS, (log) => log.notLimited(AWAY, 'r1')],
+  ['a request that was not counted has the ids of its span', IDS, (log) => log.notLimited(AWAY, 'r1')],
   ['a failure without a request has no ids', NONE, (log) => log.failed(AWAY, undefined)],
-  ['connections has no ids', NONE, (log) => log.connectionError({ kind: 'refused' })],
-])('the line of %s', (_, ids, report) => {
+  ['a connection error has no ids', NONE, (log) => log.connectionError({ kind: 'refused' })],
+])('the log line of %s', (_, ids, report) => {
   expect(idsOf(report)).toStrictEqual(ids);
 });

@@ -42,7 +42,7 @@ function linesOf({ service }: Traced): Record<string, unknown>[] {
   return service.log.filter(({ msg }) => msg === 'request' || msg === 'audit' || msg === 'failure');
 }
 
-it('a request that is counted is a span, with its use case and its call to the storage below it', async () => {
+it('a counted request has a span, which is the parent of its use case, which is the parent of its call to the storage', async () => {
   const sampler = 'parentbased_always_off';
   const run = await traced({ METRICS_PORT: '0', TRUST_PROXY: 'true', OTEL_TRACES_SAMPLER: sampler });
   const { receiver, url } = run;
@@ -94,7 +94,7 @@ it('a request that is counted is a span, with its use case and its call to the s
   ]);
 });
 
-it('pipelined requests without a caller have traces of their own, and an answer of 5xx is an error', async () => {
+it('pipelined requests without a valid traceparent have separate traces, and a 5xx answer marks its span as an error', async () => {
   const run = await traced();
   const client = await connect(run.url);
   const get = (path: string) =>
@@ -138,7 +138,7 @@ it('pipelined requests without a caller have traces of their own, and an answer 
   expect(new Set(lines)).toStrictEqual(new Set(expected));
 });
 
-it("a client's mistake is no error, and a span has no query, key or body", async () => {
+it("a client's mistake does not mark its span as an error, and no span contains a query, key or body", async () => {
   const run = await traced();
   const { url, receiver } = run;
   const { token } = mintKey();
@@ -163,7 +163,7 @@ it("a client's mistake is no error, and a span has no query, key or body", async
   expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
 });
 
-it('requests at once have their own trees, even if the storage answers them with one operation', async () => {
+it('requests at the same time have separate trees of spans, even if one operation of the storage serves them all', async () => {
   const directory = await testDirectory();
   const sampler = { OTEL_TRACES_SAMPLER: 'always_on' };
   const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db`, ...sampler });
@@ -191,7 +191,7 @@ it('requests at once have their own trees, even if the storage answers them with
 it.each([
   { OTEL_TRACES_SAMPLER: 'always_off' },
   { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
-])('with %j, no span of a sampled trace is sent, and its ids are in the log', async (env) => {
+])('the sampler %j sends no span of a sampled trace, and the log has its ids', async (env) => {
   const run = await traced(env);
   await ask(`${run.url}/livez`, { headers: SAMPLED });
   await stopped(run);
@@ -201,7 +201,7 @@ it.each([
   ]);
 });
 
-it('the variables may come from --env', async () => {
+it('the tracing variables can come from the file of --env', async () => {
   const receiver = await OtlpReceiver.start();
   const file = `${await testDirectory()}/.env`;
   await writeFile(
