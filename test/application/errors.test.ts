@@ -50,7 +50,7 @@ it.each(
   Object.entries({ client: CLIENT, operator: OPERATOR, storage: STORAGE }).flatMap(([fault, errors]) =>
     errors.map(([error, message]) => ({ fault, error, message })),
   ),
-)('every error has a fault, its class as kind, and one line for people: $fault, $message', (expected) => {
+)('every error has a fault, its class as kind, and a one-line message: $fault, $message', (expected) => {
   const { fault, error, message } = expected;
   const kind = error.constructor.name
     .replace(/Error$/, '')
@@ -60,7 +60,7 @@ it.each(
   expect(faultOf(error)).toBe(fault);
 });
 
-it('an error is a bug when this program does not define it', () => {
+it('an error that this program does not define is a bug', () => {
   const foreign = [new Error('away'), { fault: 'client' }, null];
   expect(foreign.map(faultOf)).toStrictEqual(['bug', 'bug', 'bug']);
 });

@@ -9,7 +9,7 @@ const TOM = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: TOKEN })]
 const NO_KEYS = new InMemoryTokenVerifier([]);
 const AWAY: TokenVerifier = { verify: () => Promise.reject(new StorageUnavailable('away')) };
 
-it('the tokens of two verifiers are accepted, and the second is asked only about those that the first rejects', async () => {
+it('eitherTokenVerifier accepts the tokens of two verifiers, and asks the second only about tokens that the first rejects', async () => {
   const verify = (first: TokenVerifier, second: TokenVerifier, token = TOKEN) =>
     eitherTokenVerifier(first, second).verify(token);
   for (const [first, second] of [[TOM, AWAY] as const, [NO_KEYS, TOM] as const])

@@ -22,7 +22,7 @@ function rotate(keys: InMemoryApiKeyRepository, rotation: Rotation) {
   return new RotateKey(keys, createKey, () => NOW).execute(old.id, rotation);
 }
 
-it('RotateKey creates a new key like the old one with an expiry of its own, and the old one expires after the overlap', async () => {
+it('RotateKey creates a key with the fields of the old key and its own expiry, and the old key expires after the overlap', async () => {
   const { id: originId } = aKey(2);
   const before = { ...old, originId, rateLimit: { requests: 600, seconds: 60 }, lastUsedAt: days(-1) };
   const keys = await keysWith(before, aKey(2));
@@ -47,11 +47,11 @@ it('RotateKey creates a new key like the old one with an expiry of its own, and 
 });
 
 it.each([
-  ['now without an overlap', undefined, 0, NOW],
-  ['before it would have', days(20), DAY_MS, days(1)],
-  ['never later than it would have', days(2), 7 * DAY_MS, days(2)],
+  ['immediately without an overlap', undefined, 0, NOW],
+  ['before its earlier expiry', days(20), DAY_MS, days(1)],
+  ['never later than at its earlier expiry', days(2), 7 * DAY_MS, days(2)],
 ])(
-  'RotateKey lets the old key expire, and the new one not: %s',
+  'RotateKey makes the old key expire, but not the new key: %s',
   async (_, expiresAt, overlapMs, expected) => {
     const keys = await keysWith({ ...old, ...(expiresAt && { expiresAt }) });
 
@@ -62,7 +62,7 @@ it.each([
   },
 );
 
-it('RotateKey leaves the old key unchanged when the new one cannot be delivered', async () => {
+it('RotateKey leaves the old key unchanged when the new key cannot be delivered', async () => {
   const keys = await keysWith(old);
   const createKey = new CreateKey(keys, mintKey, () => NOW);
   const full = new Error('full');
@@ -88,7 +88,7 @@ it.each([
   expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
 });
 
-it('RotateKey has created the new key when the old one cannot expire', async () => {
+it('RotateKey keeps the new key when storing the expiry of the old key fails', async () => {
   const keys = await keysWith(old);
   keys.expire = () => Promise.reject(AWAY);
 

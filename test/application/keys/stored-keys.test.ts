@@ -11,12 +11,12 @@ import { aKey, keysWith } from '../../support/api-keys.ts';
 
 const NOW = new Date('2027-11-20T12:00:00.000Z');
 
-it('a stored API key is the key that the record holds, without other fields', () => {
+it('a stored API key has the fields of a key from its record, and no others', () => {
   const record = { ...aKey(1), expiresAt: undefined, owner: 'me' };
   expect(parseStoredApiKey(record)).toStrictEqual(aKey(1));
 });
 
-it('a stored API key is damaged when the record breaks a rule, and the error names the first one', () => {
+it('a stored API key is damaged when its record breaks a rule, and the error names the first broken rule', () => {
   const damaged = parseStoredApiKey({ ...aKey(1), label: '', scopes: [] });
   expect(damaged).toStrictEqual(
     new DamagedApiKey(aKey(1).id, 'label must be 1 to 64 visible characters, with spaces only between them'),
@@ -25,7 +25,7 @@ it('a stored API key is damaged when the record breaks a rule, and the error nam
 });
 
 it.each(['a secret', `${aKey(1).id}0`, 7, undefined, [aKey(1).id]])(
-  'a stored API key leaves its id out of the error when that is damaged: %j',
+  'the error about a stored API key does not contain a damaged id: %j',
   (id) => {
     expect(parseStoredApiKey({ ...aKey(1), id })).toStrictEqual(
       new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
@@ -33,7 +33,7 @@ it.each(['a secret', `${aKey(1).id}0`, 7, undefined, [aKey(1).id]])(
   },
 );
 
-it('RevokeKey revokes one key now', async () => {
+it('RevokeKey revokes one key at the current time', async () => {
   const keys = await keysWith(aKey(1), aKey(2));
 
   const revoked = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
@@ -43,7 +43,7 @@ it('RevokeKey revokes one key now', async () => {
 });
 
 it.each([1, -1])(
-  'RevokeKey changes nothing when it is repeated, on a clock that differs by %i ms',
+  'RevokeKey changes nothing when it is repeated with a clock that differs by %i ms',
   async (ms) => {
     const keys = await keysWith(aKey(1));
     const first = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);

@@ -42,7 +42,7 @@ it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
   ['unknown', async (keys) => (await stored(keys, { ...OTHER_SECRET, revokedAt: at(0) })).token],
   ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
   ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
-])('a refusal is reported as %s, and is no use of a key', async (reason, tokenOf) => {
+])('a refusal is reported as %s, and is not recorded as a use of the key', async (reason, tokenOf) => {
   const keys = new Watched();
   const { token: valid } = await stored(keys);
   const token = await tokenOf(keys);
@@ -69,7 +69,7 @@ it('a malformed token never reaches the storage', async () => {
   expect(keys.asked).toBe(0);
 });
 
-it('a trusted key is known with all that a request needs, and not after its expiry', async () => {
+it('a trusted key is verified with all fields that a request needs, and not after its expiry', async () => {
   const keys = new Watched();
   const verifier = verifierOf(keys);
   const limited = { rateLimit: { requests: 1, seconds: 60 }, originId: aKey(7).id };
@@ -86,7 +86,7 @@ it('a trusted key is known with all that a request needs, and not after its expi
   expect(await verifier.verify(ann.token)).toBeUndefined();
 });
 
-it('a trusted key is trusted for five seconds from the start of a query: a revocation may overtake its result', async () => {
+it('a trusted key is trusted for 5 s from the start of its query, because a revocation may overtake the result', async () => {
   const keys = new Watched();
   const { token } = await stored(keys);
   const verifier = verifierOf(keys);
@@ -109,7 +109,7 @@ it('a trusted key is trusted for five seconds from the start of a query: a revoc
 });
 
 // So the time of a rejection does not tell whether the key exists.
-it('rejections are never cached, so a trusted key was valid', async () => {
+it('the verifier never caches a rejection, so every trusted key was valid', async () => {
   const keys = new Watched();
   const unknown = mintKey();
   const { token: wrong } = await stored(keys, OTHER_SECRET);
@@ -127,7 +127,7 @@ it('rejections are never cached, so a trusted key was valid', async () => {
   expect(await verifier.verify(token)).toBeDefined();
 });
 
-it('a trusted key stays valid while the storage is away, but not longer than five seconds', async () => {
+it('a trusted key stays valid for at most 5 s while the storage is unavailable', async () => {
   const keys = new Watched();
   const { token } = await stored(keys);
   const verifier = verifierOf(keys);
@@ -147,7 +147,7 @@ it('a trusted key stays valid while the storage is away, but not longer than fiv
   expect(keys.asked).toBe(5);
 });
 
-it('a trusted key is forgotten as the oldest of more than ten thousand', async () => {
+it('the oldest trusted key is forgotten when there are more than 10,000', async () => {
   const keys = new Watched();
   const tokens: string[] = [];
   for (let n = 0; n <= 10_000; n++) tokens.push((await stored(keys)).token);
@@ -169,7 +169,7 @@ it('a trusted key is forgotten as the oldest of more than ten thousand', async (
   expect(keys.asked).toBe(10_005);
 });
 
-it('recordUses stores when a key was last used, trusted or not, each use once, and nothing without a use', async () => {
+it('recordUses stores each last use of a key once, whether the key was trusted or not, and nothing without a use', async () => {
   const keys = new Watched();
   const [tom, ann] = [await stored(keys), await stored(keys)];
   const verifier = verifierOf(keys);
@@ -194,7 +194,7 @@ it('recordUses stores when a key was last used, trusted or not, each use once, a
   ]);
 });
 
-it('recordUses keeps uses for the next call when it fails, and the later of two', async () => {
+it('recordUses keeps uses for the next call when it fails, and keeps the later of two uses', async () => {
   const keys = new Watched();
   const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
   const verifier = verifierOf(keys);
@@ -220,7 +220,7 @@ it('recordUses keeps uses for the next call when it fails, and the later of two'
   ]);
 });
 
-it('recordUses never goes back in time, whichever query finishes first', async () => {
+it('recordUses never replaces a use by an earlier one, whichever query finishes first', async () => {
   const keys = new Watched();
   const { token, key } = await stored(keys);
   const verifier = verifierOf(keys);

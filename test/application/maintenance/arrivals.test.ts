@@ -44,7 +44,7 @@ function copy(source: PetArchive, target: PetArchive) {
 /** Before each call of a run, and once after the last. */
 const MOMENTS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
 
-it.each(MOMENTS)('export, check and copy succeed when pet %i comes before read %i', async (id, before) => {
+it.each(MOMENTS)('export, check and copy succeed if pet %i is added before read %i', async (id, before) => {
   const pet = anArchivedPet({ id });
   const isOld = (one: ArchivedPet) => one.id !== id;
 
@@ -71,7 +71,7 @@ it.each(MOMENTS)('export, check and copy succeed when pet %i comes before read %
   expect(await store.read(0n, 3_000)).toStrictEqual(await source.read(0n, 3_000));
 });
 
-it('every run meets a damaged pet whose id is 0', async () => {
+it('export, check and copy report a damaged pet whose id is 0', async () => {
   const damaged = new DamagedPet(0n, 'it is torn');
   const sound = await storeWith(PETS);
   const torn = archiveWith(sound, {

@@ -54,7 +54,7 @@ it('CheckStorage reports that few ids are left', async () => {
   expect((await check({ archive })).findings).toStrictEqual([{ about: 'pet ids', problem }]);
 });
 
-it('CheckStorage reports the storage as a whole, then every damaged pet and key, and reads on', async () => {
+it('CheckStorage reports problems of the whole storage, then every damaged pet and key, and reads all records', async () => {
   const [first, second, last] = [PETS[0]!.id, PETS[1]!.id, PETS.at(-1)!.id];
   const { findings, checked } = await check({
     archive: await damagedAt(first, second, last),
@@ -87,7 +87,7 @@ it.each([2n, PETS.at(-1)!.id])(
   },
 );
 
-it('CheckStorage knows of more pets than were counted', async () => {
+it('CheckStorage raises the total of its progress when it reads more pets than were counted', async () => {
   const archive = archiveWith(await storeWith(PETS), { count: async () => 4 });
   const { progress } = await check({ archive });
   expect(progress.map(({ done, total }) => total === done)).toStrictEqual([true, true, true]);

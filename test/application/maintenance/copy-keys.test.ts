@@ -22,7 +22,7 @@ async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyReposi
   return [keys.length, alreadyThere];
 }
 
-it('CopyKeys makes an exact copy, leaves the source as it is, and can be repeated', async () => {
+it('CopyKeys makes an exact copy, leaves the source unchanged, and can be repeated', async () => {
   const source = await keysWith(...SOME);
   // Half done before.
   const target = await keysWith(SOME[1]!, SOME[3]!);
@@ -42,7 +42,7 @@ it.each(['insert', 'revoke', 'expire', 'recordUse'])(
   },
 );
 
-it('CopyKeys leaves other keys as they are', async () => {
+it('CopyKeys leaves the other keys of the target unchanged', async () => {
   const target = await keysWith(aKey(9, { expiresAt: JULY! }));
 
   expect(await copy(await keysWith(), target)).toStrictEqual([0, 0]);
@@ -57,9 +57,9 @@ it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
   ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
   ['both in the source', { revokedAt: MAY!, expiresAt: JUNE! }, {}, { revokedAt: MAY!, expiresAt: JUNE! }],
   ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
-  ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
+  ['with another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
 ])(
-  'CopyKeys ends a key that is there already as early as either does: %s',
+  'CopyKeys gives an existing key the earlier end of source and target: %s',
   async (_, ours, theirs, expected) => {
     const target = await keysWith(aKey(1, theirs));
 
@@ -80,7 +80,7 @@ it.each([0, 2, 4])('CopyKeys changes nothing when another key has the id of the 
   expect(await target.list()).toStrictEqual([another]);
 });
 
-it('CopyKeys checks for such a key without writing, and checks again when it copies', async () => {
+it('CopyKeys checks for another key with the same id without writing, and checks again when it copies', async () => {
   const another = { ...aKey(9), id: aKey(2).id };
   const target = await keysWith(another);
 

@@ -42,7 +42,7 @@ function watched(
 
 const result = (pets: number, alreadyThere = 0, others = 0) => ({ pets, alreadyThere, others });
 
-it('CopyPets copies an empty source and still reserves its assigned ids, or fails', async () => {
+it('CopyPets reserves the assigned ids of an empty source, and fails when it cannot', async () => {
   const source = await petsAfter(7n);
   const target = new InMemoryPetRepository();
   expect(await copy(source, target)).toStrictEqual(result(0));
@@ -86,7 +86,7 @@ it.each<readonly [what: string, there: readonly ArchivedPet[]]>([
   ['nothing', []],
   ['all but some in between', SOME.filter((_, index) => index % 7 !== 3)],
   ['others, between and after those of the source', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
-])('CopyPets begins to write where a pet is missing, and leaves what is there: %s', async (_, there) => {
+])('CopyPets begins at the first missing pet, and changes no existing pet: %s', async (_, there) => {
   const target = await storeWith(there);
   const written: ArchivedPet[] = [];
   const watching = watched(target, { before: (pets) => written.push(...pets) });
@@ -165,7 +165,7 @@ it('CopyPets fails when the last pet disappears from the source during the compa
   await expect(copy(surveyed, await storeWith(SOME))).rejects.toThrow(REMOVED);
 });
 
-it('CopyPets tolerates new pets of a service on the target', async () => {
+it('CopyPets succeeds while a service adds pets to the target', async () => {
   const store = new InMemoryPetRepository();
   const target = watched(store, { after: () => store.insert(aPet({ name: 'new' })) });
   expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
@@ -182,7 +182,7 @@ it('CopyPets reports its progress', async () => {
   ]);
 });
 
-it('CopyPets ends every reading of the source that it began, also when it fails', async () => {
+it('CopyPets closes every read of the source that it opened, also when it fails', async () => {
   let open = 0;
   class Counted extends ArchiveSource {
     override async *read(...range: Parameters<ArchiveSource['read']>) {

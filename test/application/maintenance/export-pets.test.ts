@@ -19,7 +19,7 @@ async function exported(batches: AsyncIterable<readonly ArchivedPet[]>): Promise
 
 const ignore = () => {};
 
-it('ExportPets yields every pet that exists at the start, whatever a service adds behind the reader and ahead of it', async () => {
+it('ExportPets yields every pet that exists at the start, even if a service adds pets before and after the read position', async () => {
   const store = await storeWith(SOME);
   const seen: Progress[] = [];
   const batches = new ExportPets(store).execute((progress) => seen.push(progress));

@@ -3,7 +3,7 @@ import { SkipIds, TooFewPetIds } from '../../../src/application/maintenance/skip
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
 import { archiveWith, petsAfter } from '../../support/archived-pets.ts';
 
-it('the last ids can be skipped, and fewer are not', async () => {
+it('SkipIds skips the last ids, and fails when too few are left', async () => {
   const last = MAX_PET_ID - SKIPPED_PET_IDS;
   const pets = await petsAfter(last);
   expect(await new SkipIds(pets).execute()).toBe(MAX_PET_ID);
@@ -13,7 +13,7 @@ it('the last ids can be skipped, and fewer are not', async () => {
   expect(await few.lastId()).toBe(last + 1n);
 });
 
-it('no ids are skipped when the storage does not reserve them', async () => {
+it('SkipIds fails when the storage cannot reserve the ids', async () => {
   const away = new Error('away');
   const pets = archiveWith(await petsAfter(7n), { reserve: () => Promise.reject(away) });
   await expect(new SkipIds(pets).execute()).rejects.toBe(away);

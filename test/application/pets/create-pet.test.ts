@@ -25,7 +25,7 @@ it('CreatePet rejects an invalid draft, and neither stores it nor uses an id', a
 });
 
 // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
-it('CreatePet stores what every build has stored: a key is remembered as long as its pet exists', async () => {
+it('CreatePet stores an idempotency key in the same form as every earlier build, as pets keep their keys', async () => {
   const pets = new InMemoryPetRepository();
   const key = idempotencyKey('a-key', 'an-id', 'POST /v1/pets');
   await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);

@@ -29,18 +29,18 @@ function upTo(last: number): number[] {
 }
 
 it.each<[what: string, size: number, request: PageRequest, expected: Seen]>([
-  ['none', 0, {}, { ids: [] }],
+  ['no pet', 0, {}, { ids: [] }],
   ['fewer than the 20 of a page', 19, {}, { ids: upTo(19) }],
   ['exactly a page', 20, {}, { ids: upTo(20) }],
   ['one more than a page', 21, {}, { ids: upTo(20), next: 20n }],
   ['the smallest page', 101, { limit: 1 }, { ids: [1], next: 1n }],
   ['the greatest page', 101, { limit: 100 }, { ids: upTo(100), next: 100n }],
-  ['all with a status', 9, { status: 'pending' }, { ids: [2, 5, 8] }],
-  ['some with a status', 9, { status: 'sold', limit: 2 }, { ids: [3, 6], next: 6n }],
+  ['all pets with a status', 9, { status: 'pending' }, { ids: [2, 5, 8] }],
+  ['some of the pets with a status', 9, { status: 'sold', limit: 2 }, { ids: [3, 6], next: 6n }],
   // Pets 7 and 8 also follow pet 6.
-  ['the last with a status', 9, { status: 'sold', limit: 1, after: 6n }, { ids: [9] }],
+  ['the last pet with a status', 9, { status: 'sold', limit: 1, after: 6n }, { ids: [9] }],
 ])(
-  'ListPets returns the pets of a page, and where the next one begins: %s',
+  'ListPets returns the pets of a page and the start of the next page: %s',
   async (_, size, request, expected) => {
     expect(await idsOf(await catalogue(size), request)).toStrictEqual(expected);
   },
@@ -73,7 +73,7 @@ it('ListPets rejects a page that starts with a damaged pet', async () => {
   await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
 });
 
-it('ListPets ends a page before a damaged pet, and a walk that continues after it sees every other pet once', async () => {
+it('ListPets ends a page before a damaged pet, and pages that continue after this pet contain every other pet once', async () => {
   for (const [damagedId, limit] of [1n, 3n, 6n].flatMap((id) =>
     [1, 2, 3, 5, 20].map((size) => [id, size] as const),
   )) {
@@ -94,7 +94,7 @@ it('ListPets ends a page before a damaged pet, and a walk that continues after i
   }
 });
 
-it('ListPets passes on every error but that of a damaged pet', async () => {
+it('ListPets passes on every error except DamagedPet', async () => {
   const gone = new StorageUnavailable('gone');
   await expect(new ListPets(new FailingPetRepository(gone)).execute({})).rejects.toBe(gone);
 });

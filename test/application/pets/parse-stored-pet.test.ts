@@ -22,7 +22,7 @@ it.each([
   [0n, REX, 'id must be an integer from 1 to 9007199254740991'],
   [MAX_PET_ID + 1n, REX, 'id must be an integer from 1 to 9007199254740991'],
   [1n, { ...REX, status: 'Sold' }, 'status must be one of available, pending, sold'],
-] as const)('a stored pet is damaged: %s %o', (id, fields, problem) => {
+] as const)('a stored pet with an invalid id or field is damaged: %s %o', (id, fields, problem) => {
   expect(failure(() => parseStoredPet(id, fields))).toMatchObject({
     id,
     problem,
@@ -31,7 +31,7 @@ it.each([
   });
 });
 
-it('a stored pet leaves its contents out of the error when it is damaged', () => {
+it('the error about a damaged pet does not contain its fields', () => {
   const rex = petWithId(1n, aPet({ name: 'secret' }));
   const error = failure(() =>
     parseStoredPage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => parseStoredPet(pet.id, pet)),
@@ -43,7 +43,7 @@ it('a stored pet leaves its contents out of the error when it is damaged', () =>
 
 const pets = [3n, 5n, 4n].map((id) => petWithId(id, REX));
 
-it('a stored page is in ascending order and starts after the requested id', () => {
+it('a stored page is damaged when its ids do not ascend or do not start after the requested id', () => {
   const outOfOrder = failure(() => parseStoredPage(pets, 2n, (pet) => pet));
   expect(outOfOrder).toMatchObject({ id: 4n, problem: 'id must be greater than 5, which comes before it' });
   expect(outOfOrder.before).toStrictEqual(pets.slice(0, 2));

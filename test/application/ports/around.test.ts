@@ -4,7 +4,7 @@ import { around } from '../../../src/application/ports/around.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { aPet } from '../../support/pets.ts';
 
-it('goes around each call of the named methods, and leaves the others alone', async () => {
+it('around wraps each call of the named methods, and passes the other methods through', async () => {
   const memory: PetRepository = new InMemoryPetRepository();
   const seen: unknown[] = [];
   const names = { insert: 'new', findById: 'one', insertOnce: undefined, list: undefined } as const;

@@ -15,7 +15,7 @@ function controlled(options?: { readonly sharesFailures: boolean }) {
 }
 
 describe('oncePerSecond', () => {
-  it('shares a result while the task runs, and for a second from its beginning', async () => {
+  it('shares a result while the task runs, and for one second from its start', async () => {
     const { advance, runs, task } = controlled();
     const early = [task(), task()];
     advance(400);
@@ -40,7 +40,7 @@ describe('oncePerSecond', () => {
     expect(await late).toBe('second');
   });
 
-  it('begins again after a failure', async () => {
+  it('starts the task again after a failure', async () => {
     const { runs, task } = controlled();
     const failing = task();
     runs[0]!.reject(new Error('no connection'));
@@ -49,7 +49,7 @@ describe('oncePerSecond', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('shares a failure for the rest of the second, if asked', async () => {
+  it('shares a failure until the second ends if sharesFailures is set', async () => {
     const { advance, runs, task } = controlled({ sharesFailures: true });
     const failing = [task()];
     runs[0]!.reject(new Error('no connection'));

@@ -4,7 +4,7 @@ import type {
   WhilePetsNeverChange,
 } from '../../../src/application/ports/pets-never-change.ts';
 
-it('what relies on pets that never change does not compile beside a method that may change one', () => {
+it('code that relies on pets that never change does not compile with a method that may change a pet', () => {
   const beside: WhilePetsNeverChange<string, 'insert' | 'list' | 'write'> = 'harmless methods';
   // @ts-expect-error: `tsc` refuses this line, and a comment that expects an error where there is none.
   const besideUpdate: WhilePetsNeverChange<string, 'insert' | 'update'> = 'another one';
