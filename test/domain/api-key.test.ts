@@ -22,7 +22,7 @@ const SCOPE = 'must be one or more of pets:read, pets:write';
 const EXPIRY = 'must be in the future';
 const LIMIT = 'must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
-it('a new key has the defined fields of its draft, no others, and the time of its creation', () => {
+it('a new key has the defined fields of its draft, the time of its creation, and no other fields', () => {
   const open = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
   expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
   const rateLimit = { requests: 600, seconds: 60 };
@@ -94,20 +94,20 @@ it.each([
   ['with a space at an end', [' ', ' a', 'a ']],
   ['too long', ['a'.repeat(65), '🐈'.repeat(65), 'a'.repeat(1_000_000)]],
   ['with a control character', around('\0\t\n\r\u001b\u007f\u009b')],
-  ['with a mark of direction', around('\u202e\u2066\u200f')],
+  ['with a direction mark', around('\u202e\u2066\u200f')],
   ['with a character without width', around('\u200b\u200d\ufeff\u00ad\u{e0041}')],
-  ['with another space than that of ASCII', around('\u00a0\u3000\u2028\u2029')],
+  ['with a space other than the ASCII space', around('\u00a0\u3000\u2028\u2029')],
   ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
-  ['with what is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
-])('a draft that breaks the rules is rejected for a label %s', (_, labels) => {
+  ['with a code point that is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
+])('a draft is rejected for a label that is %s', (_, labels) => {
   for (const label of labels) expectRefused({ label }, `label ${LABEL}`);
 });
 
-it('a draft that breaks the rules is rejected when it expires now, before, or at an invalid date', () => {
+it('a draft is rejected when it expires now, in the past, or at an invalid date', () => {
   for (const expiresAt of [NOW, new Date(0), INVALID]) expectRefused({ expiresAt }, `expiresAt ${EXPIRY}`);
 });
 
-it('a draft that breaks the rules is rejected with every problem in one message', () => {
+it('a draft is rejected with all of its problems in one message', () => {
   const rateLimit = { requests: 0, seconds: 0 };
   expect(() => newApiKey({ label: '', scopes: [], expiresAt: NOW, rateLimit }, NOW)).toThrow(
     expect.objectContaining({
@@ -128,7 +128,7 @@ const full = {
   lastUsedAt: NOW,
 };
 
-it('a stored key has the fields of a key, no others, and none that is undefined', () => {
+it('a stored key has the defined fields of a key, and no others', () => {
   expect(storedApiKey({ ...full, token: 'secret' } as typeof full)).toStrictEqual(full);
   // A parsed record has fields whose values are undefined, which the type does not allow.
   const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
@@ -137,7 +137,7 @@ it('a stored key has the fields of a key, no others, and none that is undefined'
 
 const INSTANT = 'must be an instant';
 
-it('the fields of a stored record are those of a key, of which five may be missing', () => {
+it('a stored record is valid with all fields of a key, and without the five optional ones', () => {
   expect(apiKeyProblems(key)).toStrictEqual([]);
   expect(apiKeyProblems(full)).toStrictEqual([]);
 });
@@ -162,17 +162,14 @@ it.each([
       ...[0, 86_401].map((seconds) => ({ requests: 1, seconds })),
     ],
   ],
-] as const)(
-  'the fields of a stored record may have any value, and are checked: %s',
-  (field, must, values) => {
-    // A list of one valid value is no value of the field, though a regular expression matches it.
-    for (const value of [...values, [key[field as keyof typeof key]]]) {
-      expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
-        `${field} ${must}`,
-      ]);
-    }
-  },
-);
+] as const)('every field of a stored record is checked: %s', (field, must, values) => {
+  // A list of one valid value is no value of the field, though a regular expression matches it.
+  for (const value of [...values, [key[field as keyof typeof key]]]) {
+    expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
+      `${field} ${must}`,
+    ]);
+  }
+});
 
 const before = new Date(NOW.getTime() - 1);
 
@@ -188,7 +185,7 @@ it.each([
   expect(apiKeyState(ends, NOW)).toBe(state);
 });
 
-it('a key ends at the earlier instant', () => {
+it('endedKey keeps the earlier of two ends of a key', () => {
   const later = endedKey(key, 'expiresAt', LATER);
   expect(later).toStrictEqual({ ...key, expiresAt: LATER });
   expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });

@@ -18,11 +18,11 @@ it.each([
   ['255 spaces', ' '.repeat(255), BLANK],
   ['a line feed alone, which is white space too', '\n', CONTROL],
   ['a delete character among emoji', `${DOG}\u007f${DOG}`, CONTROL],
-])('the rules of a name refuse %s', (_what, name, problem) => {
+])('the rules for a name refuse %s', (_what, name, problem) => {
   expect(petNameProblem(name)).toBe(problem);
 });
 
-it('the rules of a name know every control character of ASCII and all white space of ECMAScript', () => {
+it('the rules for a name cover every control character of ASCII and all white space of ECMAScript', () => {
   const characters = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code));
   const wellFormed = characters.filter((character) => character.isWellFormed());
   const ruleOf = (character: string) =>

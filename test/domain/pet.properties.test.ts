@@ -30,7 +30,7 @@ const name = fc.oneof(
     .map((parts) => parts.join('')),
 );
 
-it('allows the names that the contract allows, and no others', async () => {
+it('the rules for a name allow the names that the contract allows, and no others', async () => {
   await holds(
     fc.property(name, (value) => {
       expect(petNameProblem(value) === undefined).toBe(isName(value));
@@ -39,7 +39,7 @@ it('allows the names that the contract allows, and no others', async () => {
   );
 });
 
-it('says the same as the published pattern about well-formed names of the right length', async () => {
+it('the rules for a name agree with the published pattern about well-formed names of valid length', async () => {
   const patterns = [new RegExp(PET_NAME_PATTERN), new RegExp(PET_NAME_PATTERN, 'u')];
   await holds(
     fc.property(
@@ -52,7 +52,7 @@ it('says the same as the published pattern about well-formed names of the right 
   );
 });
 
-it('two pets have the same texts exactly if their fields are equal', async () => {
+it('two pets have the same texts if and only if their fields are equal', async () => {
   await holds(
     fc.property(aNewPet, aNewPet, fc.nat(9), (one, pet, n) => {
       const [field = 'id', value = 1n] = Object.entries(pet)[n] ?? [];

@@ -39,16 +39,13 @@ it('a new pet is frozen', () => {
 const CATEGORY = 'must be an integer in the range of int64';
 const STATUS = 'must be one of available, pending, sold';
 
-it.each(['Sold', 'SOLD', '', 'toString', null])(
-  'a draft that breaks the rules is rejected for the status %j',
-  (status) => {
-    // Types do not protect against values from outside.
-    const invalid = { ...draft, status } as PetDraft;
-    expect(() => newPet(invalid)).toThrow(new InvalidPet([`status ${STATUS}`]));
-  },
-);
+it.each(['Sold', 'SOLD', '', 'toString', null])('a draft is rejected for the status %j', (status) => {
+  // Types do not protect against values from outside.
+  const invalid = { ...draft, status } as PetDraft;
+  expect(() => newPet(invalid)).toThrow(new InvalidPet([`status ${STATUS}`]));
+});
 
-it('a draft that breaks the rules is rejected with every problem in one message', () => {
+it('a draft is rejected with all of its problems in one message', () => {
   const invalid = { name: '', categoryId: 2n ** 63n, status: 'lost' } as unknown as PetDraft;
   expect(() => newPet(invalid)).toThrow(
     expect.objectContaining({
@@ -67,11 +64,11 @@ it.each([
   ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, INT64]],
   ['digits', { name: '7', categoryId: '7' }, [INT64]],
   ['as they should be', draft, []],
-])('the fields of a stored record may be of any type, and are checked: %s', (_what, fields, problems) => {
+])('every field of a stored record is checked: %s', (_what, fields, problems) => {
   expect(petProblems({ status: 'sold', ...fields })).toStrictEqual(problems);
 });
 
-it('a stored pet is the new pet with its id, without other fields of its record, and is frozen', () => {
+it('a stored pet is frozen, and has its id and the fields of the new pet, and no others', () => {
   const pet = petWithId(MAX_PET_ID, { ...newPet(draft), op: 'a token', id: 2n } as NewPet);
   expect(pet).toStrictEqual({ id: 9007199254740991n, ...draft });
   expect(Object.isFrozen(pet)).toBe(true);
@@ -83,11 +80,11 @@ it.each([
   [MAX_PET_ID - 10n ** 12n + 1n, 10n ** 12n - 1n, 'fewer than 1000000000000 ids are left for new pets'],
   [MAX_PET_ID, 0n, 'fewer than 1000000000000 ids are left for new pets'],
   [MAX_PET_ID + 1n, 0n, 'fewer than 1000000000000 ids are left for new pets'],
-])('the ids after %d: %d are left', (lastId, left, warning) => {
+])('after the id %d, %d ids are left', (lastId, left, warning) => {
   expect([petIdsLeft(lastId), petIdsWarning(lastId)]).toStrictEqual([left, warning]);
 });
 
-it('the ids that pets bring along leave 10^15 for new pets', () => {
+it('the ids of imported pets leave 10^15 ids for new pets', () => {
   const problem =
     'the id 8007199254740992 is greater than 8007199254740991, which would leave too few ids for new pets';
   expect([8007199254740991n, 8007199254740992n].map(importedIdProblem)).toStrictEqual([undefined, problem]);

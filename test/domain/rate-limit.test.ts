@@ -14,6 +14,6 @@ it.each([
     60_001,
     { allowed: true, remaining: 9, resetSeconds: 60 },
   ],
-])('the allowance of a rate limit says what is left and for how long: %s', (_, count, leftMs, expected) => {
+])('allowanceOf returns the requests left and the time to the reset: %s', (_, count, leftMs, expected) => {
   expect(allowanceOf(limit, { count, leftMs })).toStrictEqual(expected);
 });
