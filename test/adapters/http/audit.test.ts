@@ -12,7 +12,7 @@ const tokens = keyWith({ id: WHO.keyId, label: WHO.keyLabel, originId: 'another-
 const ID = (requestId: string) => ({ 'x-request-id': requestId });
 
 describe('the audit log records each created pet', () => {
-  test('with its id and the API key, also for a retry: the first request may have failed before its record', async () => {
+  test('with its id and the API key, also for a retry, because the first request may have failed before its record', async () => {
     await using api = await startApi({ tokens });
     await api.post(petBody(), ID('a'));
     for (const id of ['b', 'c']) await api.post(petBody(), { ...ID(id), 'idempotency-key': 'k' });
@@ -23,7 +23,7 @@ describe('the audit log records each created pet', () => {
     ]);
   });
 
-  test('also when the client has disconnected', async () => {
+  test('even when the client has disconnected', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets, tokens });
     const connection = await api.connect();

@@ -20,7 +20,7 @@ const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
 test.each([
   ['absent', undefined, UNAUTHENTICATED],
   ['of another scheme', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
-  ['of a scheme that begins alike', `Bearer-like ${KEY}`, UNAUTHENTICATED],
+  ['of a scheme that begins with Bearer', `Bearer-like ${KEY}`, UNAUTHENTICATED],
   ['with the bare key', KEY, UNAUTHENTICATED],
   ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
   ['without a key', 'Bearer', MALFORMED],
@@ -31,7 +31,7 @@ test.each([
   ['with the key behind a tab', `Bearer\t${KEY}`, MALFORMED],
   ['in lower case', `bearer ${KEY}`, EMPTY],
   ['in capitals, with several spaces', `BEARER   ${KEY}`, EMPTY],
-])('the Authorization header %s gets its answer', async (_, authorization, expected) => {
+])('the Authorization header %s has its answer', async (_, authorization, expected) => {
   await using api = await startApi();
   expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(expected);
 });
@@ -44,18 +44,18 @@ test.each([
   ['TRACE', '/v1/pets'],
   ['GET', '/v1/no/such/path'],
   ['GET', '/v1/../livez'],
-])('without a key, everything under /v1 looks the same: %s %s', async (method, path) => {
+])('every request under /v1 without a key has the same answer: %s %s', async (method, path) => {
   await using api = await startApi();
   const answer = await api.request(method, path, { headers: { authorization: undefined } });
   expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
-test.each(['/v1x', '/v10/pets'])('a path that only begins like /v1 needs no key: %s', async (path) => {
+test.each(['/v1x', '/v10/pets'])('a path that only begins with /v1 needs no key: %s', async (path) => {
   await using api = await startApi();
   expect((await api.get(path, { authorization: undefined })).status).toBe(404);
 });
 
-test('while keys cannot be verified, the answer is 503', async () => {
+test('a request is answered with 503 while keys cannot be verified', async () => {
   const tokens = { verify: () => Promise.reject(new StorageUnavailable('away')) };
   await using api = await startApi({ tokens });
   expect(whole(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
@@ -78,7 +78,7 @@ describe('a key of a request with a body', () => {
     }
   }
 
-  test('is verified once when the body comes along, and again if that takes longer: it may be revoked meanwhile', async () => {
+  test('is verified once when the body arrives with the headers, and again if it arrives later, as the key may be revoked', async () => {
     const tokens = new Tokens();
     await using api = await startApi({ tokens });
     const connection = await api.connect(head + body);
@@ -97,7 +97,7 @@ describe('a key of a request with a body', () => {
   });
 });
 
-test('two Authorization headers: 400, because a proxy may use the other one', async () => {
+test('a request with two Authorization headers is answered with 400, because a proxy may use the other header', async () => {
   await using api = await startApi();
   const header = `Authorization: Bearer ${KEY}\r\n`;
   const [answer] = await api.raw(
@@ -106,7 +106,7 @@ test('two Authorization headers: 400, because a proxy may use the other one', as
   expect(whole(answer!)).toStrictEqual(invalid('the request must have at most one Authorization header'));
 });
 
-test('headers whose names are as long as Host and Authorization are not taken for them', async () => {
+test('headers whose names are as long as Host and Authorization are not mistaken for these two', async () => {
   await using api = await startApi();
   const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
   expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY);

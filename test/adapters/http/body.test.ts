@@ -22,7 +22,7 @@ test.each([
   ['UTF-16', Buffer.from(`\ufeff${petBody()}`, 'utf16le'), NOT_UTF_8],
   ['lists as deep as a body allows', nested(32_000), TOO_DEEP],
   ['objects as deep as a body allows', `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`, TOO_DEEP],
-])('a body that is no JSON in UTF-8: %s: 400', async (_, body, message) => {
+])('a body that is no JSON in UTF-8 is 400: %s', async (_, body, message) => {
   await using api = await startApi();
   expect(whole(await api.post(body))).toStrictEqual(malformed(message));
   // The decoder keeps no state.
@@ -32,12 +32,12 @@ test.each([
 test.each([
   ['a byte order mark (RFC 8259, section 8.1)', `\ufeff${petBody()}`],
   ['deep nesting', nested(500)],
-])('%s is accepted', async (_, body) => {
+])('a body with %s is accepted', async (_, body) => {
   await using api = await startApi();
   expect(whole(await api.post(body))).toStrictEqual(CREATED);
 });
 
-test.each(['null', '7', `[${petBody()}]`])('%s is not an object: 400', async (body) => {
+test.each(['null', '7', `[${petBody()}]`])('the body %s is no object: 400', async (body) => {
   await using api = await startApi();
   expect(whole(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
 });
@@ -48,7 +48,7 @@ test.each([
   ['with a Content-Length', (body: string) => body],
   ['chunked', (body: string) => [Buffer.from(body.slice(0, 1000)), Buffer.from(body.slice(1000))]],
   ['in chunks of a byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
-])('a body may have 64 KiB and no byte more: %s', async (_, encode) => {
+])('a body may have at most 64 KiB: %s', async (_, encode) => {
   await using api = await startApi();
   expect(whole(await api.post(encode(filled(LIMIT))))).toStrictEqual(CREATED);
   expect(whole(await api.post(encode(filled(LIMIT + 1))))).toStrictEqual(TOO_LARGE);

@@ -64,7 +64,7 @@ test.each([
   expect(answer.headers).toMatchObject(readable(SHOP));
 });
 
-test('any other origin gets the same answer, which pages cannot read', async () => {
+test('a request of any other origin has the same answer, which the page cannot read', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
   const alike = ['http://shop.example', `${SHOP}:8443`, `${SHOP}.evil.example`, 'https://SHOP.example'];
   for (const origin of [undefined, '*', 'null', ...alike, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
@@ -74,7 +74,7 @@ test('any other origin gets the same answer, which pages cannot read', async () 
 
 describe('a preflight', () => {
   test.each(['/v1/pets', '/v1/pets/1', '/v1/nothing', '/livez'])(
-    'of %s needs no key, and tells nothing about what is there',
+    'of %s needs no key, and does not reveal whether the path exists',
     async (path) => {
       await using api = await startApi({ corsOrigins: ORIGINS });
       const more = path === '/v1/pets/1' ? announced(api.url) : {};
@@ -83,7 +83,7 @@ describe('a preflight', () => {
     },
   );
 
-  test('of any method gets the same answer, and does not count against a rate limit', async () => {
+  test('of any method has the same answer, and does not count against a rate limit', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit: { requests: 1, seconds: 3600 } });
     const headers = { authorization: `Bearer ${KEY}`, 'access-control-request-method': 'DELETE' };
     const answer = await preflight(api, '/v1/pets', { origin: ADMIN, ...headers });
@@ -97,7 +97,7 @@ describe('a preflight', () => {
     ['no method', 'OPTIONS', { 'access-control-request-method': undefined }, readable(SHOP)],
     ['GET', 'GET', {}, readable(SHOP)],
   ])(
-    'is from an allowed origin, has a method, and is OPTIONS: with %s it is refused',
+    'needs an allowed origin, a method, and OPTIONS, and is refused with %s',
     async (_, method, other, cors) => {
       await using api = await startApi({ corsOrigins: ORIGINS });
       const headers = { ...ANONYMOUS, origin: SHOP, 'access-control-request-method': 'GET', ...other };
@@ -115,7 +115,7 @@ describe('a preflight', () => {
   });
 });
 
-test('without allowed origins, nothing changes on any answer', async () => {
+test('no answer has CORS headers when no origin is allowed', async () => {
   await using api = await startApi();
   expect(whole(await api.get('/v1/pets', { origin: SHOP }))).toStrictEqual(success(200, '[]'));
   expect(whole(await preflight(api, '/v1/pets'))).toStrictEqual(UNAUTHENTICATED);

@@ -27,7 +27,7 @@ test.each<readonly [string, Parameters<typeof petOf>[0]]>([
   [petBody({ categoryId: '-9007199254740993' }), { categoryId: '-9007199254740993' }],
   [petBody({ categoryId: '9223372036854775807' }), { categoryId: '9223372036854775807' }],
   [petBody({ categoryId: '-9223372036854775808.000e0' }), { categoryId: '-9223372036854775808' }],
-])('the answer is the pet, with every digit, and the pet is stored: %s', async (body, fields) => {
+])('createPet stores the pet and answers with it, with every digit: %s', async (body, fields) => {
   await using api = await startApi();
   const pet = petOf(fields);
   expect(whole(await api.post(body))).toStrictEqual(success(201, pet, { location: '/v1/pets/1' }));
@@ -53,7 +53,7 @@ test.each<readonly [string, string]>([
   ],
   ...['1.5', '9223372036854775808', '-9223372036854775809', '1e19', '1e999999999'].map(notInt64),
   ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(notInt64),
-])('a broken rule: 400 naming every field, and nothing is created: %j', async (body, message) => {
+])('createPet answers 400, names every wrong field, and creates nothing: %j', async (body, message) => {
   await using api = await startApi();
   expect(whole(await api.post(body))).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');
@@ -62,12 +62,12 @@ test.each<readonly [string, string]>([
 test.each([
   ['https://petstore.example', '/v1/pets/1'],
   ['https://petstore.example/api', '/api/v1/pets/1'],
-])('behind the PUBLIC_URL %s, the Location is %s', async (publicUrl, location) => {
+])('with the PUBLIC_URL %s, the Location is %s', async (publicUrl, location) => {
   await using api = await startApi({ publicUrl });
   expect((await api.post(petBody())).headers['location']).toBe(location);
 });
 
-test('after the last id comes a clear error', async () => {
+test('createPet answers 503 with a clear message after the last id', async () => {
   await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');

@@ -29,18 +29,18 @@ function next(limit: number, after: number): Record<string, string> {
 test.each([
   ['at the beginning', 3, '', next(20, 3)],
   ['at the beginning, of id 0', 0, '', next(20, 0)],
-  ['in front of it', 3, `?limit=1&cursor=${cursorOf(2)}`, next(1, 3)],
-  ['at its own place', 3, `?cursor=${cursorOf(3)}`, {}],
-  ['behind it', 3, `?cursor=${cursorOf(4)}`, {}],
+  ['before it', 3, `?limit=1&cursor=${cursorOf(2)}`, next(1, 3)],
+  ['at the damaged pet', 3, `?cursor=${cursorOf(3)}`, {}],
+  ['after it', 3, `?cursor=${cursorOf(4)}`, {}],
 ])(
-  'a damaged pet has a link past it only if that leads forwards: from a page that begins %s',
+  'the error about a damaged pet links to the pets after it only if this leads forwards: the page begins %s',
   async (_, id, query, link) => {
     await using api = await startWith(new DamagedPet(BigInt(id), 'its name is empty'));
     expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
   },
 );
 
-test('a damaged pet is 503 by its id, and for a retry of its request, and is logged each time', async () => {
+test('a damaged pet is 503 for a get of its id and for a retry of its create, and is logged each time', async () => {
   const error = new DamagedPet(3n, 'its name is empty');
   await using api = await startWith(error);
   const id = { 'x-request-id': 'the-damaged-one' };

@@ -8,7 +8,7 @@ import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
 const SUNSET = '2030-12-05T00:00:00.000Z';
 
-test('the dates are those of the specification', () => {
+test('the deprecation of getPet has the dates of the specification', () => {
   const { deprecation = '', sunset = '' } = announced('');
   expect(new Date(Number(deprecation.slice(1)) * 1000).toISOString()).toBe('2026-11-20T00:00:00.000Z');
   expect(new Date(sunset).toISOString()).toBe(SUNSET);
@@ -19,14 +19,14 @@ test.each([
   ['GET', 401, '/v1/pets/1', { authorization: undefined }],
   ['GET', 414, `/v1/pets/1?${'x'.repeat(8192)}`, {}],
   ['HEAD', 500, '/v1/pets/1', {}],
-])('every answer of the path announces it: %s: %i', async (method, status, path, headers) => {
+])('every answer of the path announces the deprecation: %s: %i', async (method, status, path, headers) => {
   await using api = await startApi({ pets: new FailingPetRepository(new Error('a bug')) });
   const answer = await api.request(method, path, { headers });
   expect(answer.status).toBe(status);
   expect(answer.headers).toMatchObject(announced(api.url));
 });
 
-test('another operation on the path announces nothing', async () => {
+test('another operation of the same path announces no deprecation', async () => {
   const removePet = { ...listPets, route: getPet.route, methods: ['DELETE'] };
   const announce = announceDeprecations([getPet, removePet], () => 'http://petstore.example');
   const announcedOn = async (method: string) => {
@@ -39,7 +39,7 @@ test('another operation on the path announces nothing', async () => {
   expect(Object.keys(await announcedOn('PUT'))).toStrictEqual(['Deprecation', 'Sunset', 'Link']);
 });
 
-test('at its instant, the sunset removes getPet, and what points to it', async () => {
+test('the sunset removes getPet, and every reference to it, at its exact time', async () => {
   let now = '2030-12-04T23:59:59.999Z';
   await using api = await startApi({ now: () => new Date(now) });
   expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);

@@ -30,7 +30,7 @@ describe('/', () => {
 
   const PROGRAMS = ['*/*', 'text/html;q=0.5, application/json', 'text/plain', undefined];
 
-  test('tells a program where everything is, and sends a person to the page', async () => {
+  test('lists the addresses for a program, and redirects a browser to the page', async () => {
     await using api = await startApi();
     for (const accept of PROGRAMS) {
       const expected = success(200, way(api.url), { vary: 'Accept' });
@@ -40,7 +40,7 @@ describe('/', () => {
     expect(whole(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(expected);
   });
 
-  test('leads below the path of PUBLIC_URL, and may depend on the origin too', async () => {
+  test('redirects below the path of PUBLIC_URL, and its answer can also vary with the origin', async () => {
     const publicUrl = 'https://petstore.example/api';
     await using api = await startApi({ publicUrl, corsOrigins: ['https://shop.example'] });
     expect(whole(await api.get('/', BROWSER))).toStrictEqual(
@@ -49,7 +49,7 @@ describe('/', () => {
   });
 });
 
-test('many clients at first view share one reading of the page, and after one that failed it is read again', async () => {
+test('first requests for the page at the same time read its files once, and a failed read is repeated', async () => {
   const readFile = vi.spyOn(fs, 'readFile').mockRejectedValueOnce(new Error('EIO'));
   syncBuiltinESMExports();
   onTestFinished(() => {
@@ -66,7 +66,7 @@ test('many clients at first view share one reading of the page, and after one th
 });
 
 describe('/docs', () => {
-  test('is a page that runs and loads only what the service serves, by relative URLs', async () => {
+  test('is a page that runs and loads only files of the service, by relative URLs', async () => {
     await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
     const { status, headers, body } = await api.get('/docs', { ...ANONYMOUS, ...BROWSER });
     expect(status).toBe(200);
@@ -88,7 +88,7 @@ describe('/docs', () => {
     expect(urls.filter((url) => !/^(docs\/|#|openapi\.json$|data:)/.test(url ?? ''))).toStrictEqual([]);
   });
 
-  test('loads files that browsers may keep for ever, because their URL names their content', async () => {
+  test('loads files that browsers may cache forever, because their URLs contain a hash of their content', async () => {
     await using api = await startApi();
     const files = await filesOf(api);
     expect(files.map((path) => path.split('?')[0])).toStrictEqual([
@@ -112,7 +112,7 @@ describe('/docs', () => {
     ['gzip, deflate, br, zstd', 'gzip'],
     ['br', undefined],
     ['gzip;q=0', undefined],
-  ])('to a client that accepts %j: %s', async (codings, expected) => {
+  ])('is sent to a client that accepts %j with the Content-Encoding %s', async (codings, expected) => {
     await using api = await startApi();
     for (const path of ['/docs', ...(await filesOf(api))]) {
       const { body } = await api.get(path);

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { announced, invalid, problem, REX, success, whole } from '../../support/answer.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
-test.each(['1', '%31', '1?'])('an existing pet is found: %s', async (id) => {
+test.each(['1', '%31', '1?'])('getPet finds an existing pet: %s', async (id) => {
   await using api = await apiWithPets([{}]);
   expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(success(200, REX, announced(api.url)));
 });
 
-test('a valid id that no pet has is 404', async () => {
+test('getPet answers 404 to a valid id that no pet has', async () => {
   await using api = await apiWithPets([{}]);
   for (const id of ['0', '2', '9007199254740993', '9223372036854775807', '-9223372036854775808']) {
     expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(
@@ -17,7 +17,7 @@ test('a valid id that no pet has is 404', async () => {
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('an id is an int64 in canonical decimal digits: anything else is 400, and no header holds it', async () => {
+test('getPet answers 400 to an id that is no int64 in canonical decimal digits, and no header repeats the id', async () => {
   await using api = await apiWithPets([{}]);
   const expected = invalid('petId must be an int64 in canonical decimal digits', announced(api.url));
   const numbers = [
@@ -36,7 +36,7 @@ test('an id is an int64 in canonical decimal digits: anything else is 400, and n
     expect(whole(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(expected);
 });
 
-test('a query parameter is refused', async () => {
+test('getPet refuses every query parameter', async () => {
   await using api = await apiWithPets([{}]);
   expect(whole(await api.get('/v1/pets/1?status=sold'))).toStrictEqual(
     invalid('status is not a parameter of this operation', announced(api.url)),

@@ -10,20 +10,20 @@ const ANONYMOUS = { authorization: undefined };
 
 const failing = (failure: Error): StorageProbe => ({ check: () => Promise.reject(failure) });
 
-test('/livez says that the process is up, whatever the state of the storage', async () => {
+test('/livez answers 200 while the process runs, whatever the state of the storage', async () => {
   await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
   expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
   expect(api.log.failures).toStrictEqual([]);
 });
 
 describe('/readyz', () => {
-  test('is 200 and warns when few ids are left', async () => {
+  test('answers 200 with a warning when few ids are left', async () => {
     await using api = await startApi({ probe: { check: async () => ({ lastId: MAX_PET_ID }) } });
     const body = '{"status":"ok","warnings":["fewer than 1000000000000 ids are left for new pets"]}';
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(success(200, body));
   });
 
-  test('is 503 while the storage is out of reach, and 200 within a second afterwards, with one probe per second', async () => {
+  test('answers 503 while the storage is unavailable, and 200 within one second afterwards, with one probe per second', async () => {
     const { advance } = fakeClock();
     let probes = 0;
     const probe: StorageProbe = {
@@ -40,7 +40,7 @@ describe('/readyz', () => {
     expect(probes).toBe(2);
   });
 
-  test('is 503 as soon as the service shuts down, without a probe, which is no failure', async () => {
+  test('answers 503 without a probe as soon as the service shuts down, and logs no failure', async () => {
     const probe = { check: () => new Promise<never>(() => {}) };
     await using api = await startApi({ isDraining: () => true, probe });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
@@ -49,13 +49,13 @@ describe('/readyz', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('is 500 for a bug', async () => {
+  test('answers 500 to a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(INTERNAL);
   });
 });
 
-test.each(['/livez', '/readyz', '/openapi.json'])('%s needs no key, valid or not', async (path) => {
+test.each(['/livez', '/readyz', '/openapi.json'])('%s needs no valid key', async (path) => {
   await using api = await startApi();
   for (const authorization of [undefined, 'Bearer wrong', `Bearer ${KEY}`]) {
     expect((await api.get(path, { authorization })).status).toBe(200);

@@ -12,7 +12,7 @@ async function listWith(api: Api, hosts: readonly string[], target = '/v1/pets?l
   return api.raw(Buffer.from(`GET ${target} HTTP/1.1\r\n${lines}${rest}`, 'latin1'));
 }
 
-test('a request has one Host', async () => {
+test('a request must have exactly one Host', async () => {
   await using api = await apiWithPets([{}, {}]);
   for (const hosts of [[], [''], ['x', 'y'], ['x', 'x'], ['x, y']]) {
     expect((await listWith(api, hosts)).map(whole), String(hosts)).toStrictEqual([BAD_HOST]);
@@ -20,7 +20,7 @@ test('a request has one Host', async () => {
   expect((await listWith(api, [], 'http://x/livez')).map(whole)).toStrictEqual([BAD_HOST]);
 });
 
-test('a Host is a name or an address, with or without a port: anything else is refused', async () => {
+test('a Host that is neither a name nor an address, with or without a port, is refused', async () => {
   await using api = await apiWithPets([{}, {}]);
   const signs = [
     'x"',
@@ -44,7 +44,7 @@ test('a Host is a name or an address, with or without a port: anything else is r
   }
 });
 
-test('a valid Host gets into the link to the next page, once', async () => {
+test('a valid Host appears once in the link to the next page', async () => {
   await using api = await apiWithPets([{}, {}]);
   const names = ['x', 'host', 'petstore.example', 'under_score', 'xn--zo-bja.example', 'x'.repeat(15_000)];
   for (const host of [...names, 'x:1', '127.0.0.1:80', '[::1]:80']) {

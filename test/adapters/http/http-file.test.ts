@@ -24,14 +24,14 @@ const REQUESTS = requests.map((request) => {
 const all = await startApi();
 afterAll(() => all.close());
 
-test.each(REQUESTS)('$method for $name: $status', async ({ name, method, path, headers, body, status }) => {
+test.each(REQUESTS)('$method $name is $status', async ({ name, method, path, headers, body, status }) => {
   await using own = name in SERVICES ? await startApi(SERVICES[name as keyof typeof SERVICES]) : undefined;
   const answer = await (own ?? all).request(method, path, { headers, ...(body && { body }) });
   const { code = name } = JSON.parse(answer.body);
   expect({ status: answer.status, code }, answer.body).toStrictEqual({ status, code: name });
 });
 
-test('there is a request for every operation and every error of the document', () => {
+test('the HTTP file has a request for every operation and every error of the document', () => {
   const operations = JSON.stringify(openApi).matchAll(/"operationId":"(\w+)"/g);
   const codes = openApi.components.schemas.Error.properties.code['x-extensible-enum'];
   const names = [...Array.from(operations, ([, name]) => name), ...codes];

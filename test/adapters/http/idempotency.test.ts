@@ -17,7 +17,7 @@ test('a request with an Idempotency-Key adds one pet, however often it is sent a
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
 });
 
-test('an Idempotency-Key of another API key is another request, unless that key replaces the first', async () => {
+test('an Idempotency-Key of another API key is another request, unless the other key replaces the first key', async () => {
   const tokens = new InMemoryTokenVerifier([
     knownKey({ label: 'tests', token: KEY }),
     knownKey({ label: 'others', token: 'another-key' }),
@@ -38,7 +38,7 @@ test('an Idempotency-Key may be a quoted string, which is the same key without i
   expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(replayed);
 });
 
-test('an Idempotency-Key may neither be malformed nor come twice', async () => {
+test('an Idempotency-Key is refused if it is malformed or repeated', async () => {
   await using api = await startApi();
   const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes';
   const expected = problem(400, 'INVALID_IDEMPOTENCY_KEY', message);

@@ -22,7 +22,7 @@ test('the server has the limits that the documents state', () => {
 
 const urlOf = (length: number) => '/v1/pets?'.padEnd(length, '&');
 
-test('a URL may have 8 KiB and no byte more', async () => {
+test('a URL may have at most 8 KiB', async () => {
   await using api = await startApi();
   expect(whole(await api.get(urlOf(8192)))).toStrictEqual(EMPTY);
   expect(whole(await api.get(urlOf(8193)))).toStrictEqual(URI_TOO_LONG);
@@ -30,9 +30,9 @@ test('a URL may have 8 KiB and no byte more', async () => {
 });
 
 test.each([
-  ['as long as all headers may be', 16 * 1024],
-  ['longer by far', 1_000_000],
-])('a URL may not be %s, also after a valid request', async (_, length) => {
+  ['as long as all headers', 16 * 1024],
+  ['far longer', 1_000_000],
+])('a URL %s is refused, also after a valid request', async (_, length) => {
   await using api = await startApi();
   expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
   expect((await api.raw(LIVEZ + get(urlOf(length)))).map(whole)).toStrictEqual([OK, URI_TOO_LONG]);
@@ -45,7 +45,7 @@ test('headers that arrive in pieces have the same limit', async () => {
   expect(answers.map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
 });
 
-test('thousands of headers are all read', async () => {
+test('thousands of headers are read completely', async () => {
   await using api = await startApi();
   const headers = `${'a: b\r\n'.repeat(3000)}Authorization: Bearer ${api.key}\r\nConnection: close\r\n`;
   expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([EMPTY]);
@@ -58,7 +58,7 @@ const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 test.each([
   ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
   ['chunked', CHUNKED, `${chunk.repeat(60)}0\r\n\r\n`],
-])('after a body that was too long, the connection stays usable: %s', async (_, headers, body) => {
+])('a connection stays usable after a body that was too long: %s', async (_, headers, body) => {
   await using api = await startApi();
   const connection = await api.connect(post(headers) + body);
   expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);

@@ -21,7 +21,7 @@ test.each([
   ['content-encoding', 'identity', petBody()],
   ['content-encoding', '', petBody()],
   ['content-encoding', 'Identity', petBody()],
-])('the %s "%s" is taken', async (name, value, body) => {
+])('the %s "%s" is accepted', async (name, value, body) => {
   await using api = await startApi();
   expect(whole(await api.post(body, { [name]: value }))).toStrictEqual(CREATED);
 });

@@ -31,14 +31,14 @@ it('the metrics are text in the format of Prometheus', async () => {
   expect((await ask('/metrics?name[]=a')).body).toBe(TEXT);
 });
 
-it('the metrics are the only thing there', async () => {
+it('the port of the metrics answers 404 to every other path', async () => {
   const { ask } = await serve();
   for (const path of ['/', '/Metrics', '/v1/pets', '/readyz']) {
     expect(await ask(path), path).toStrictEqual({ ...NOT_FOUND, type: JSON_TYPE });
   }
 });
 
-it('the metrics are only read', async () => {
+it('the metrics allow only methods that read', async () => {
   const { ask } = await serve();
   const expected = { ...allows('GET, HEAD, OPTIONS'), type: JSON_TYPE };
   for (const method of ['POST', 'QUERY']) {
@@ -46,7 +46,7 @@ it('the metrics are only read', async () => {
   }
 });
 
-it('the metrics are not read by a request that the API would refuse', async () => {
+it('the metrics are refused to a request that the API would refuse as well', async () => {
   const { ask, port } = await serve();
   expect((await ask(`/metrics?${'x'.repeat(8192)}`)).status).toBe(414);
   const asked = get({ host: '127.0.0.1', port, path: '/metrics#' });
@@ -54,7 +54,7 @@ it('the metrics are not read by a request that the API would refuse', async () =
   expect(statusCode).toBe(400);
 });
 
-it('metrics that cannot be read are a failure, which is logged', async () => {
+it('metrics that cannot be read cause a 500 and a logged failure', async () => {
   const bug = new Error('a collector has a bug');
   const { ask, log } = await serve(() => Promise.reject(bug));
   expect(await ask('/metrics')).toStrictEqual({ ...INTERNAL, type: JSON_TYPE });

@@ -19,7 +19,7 @@ test.each([
   ['', 20, 'limit=20', 20],
   ['?status=sold&limit=1', 1, 'limit=1&status=sold', 2],
   [`?cursor=${cursorAfter(3)}&limit=1`, 1, 'limit=1', 4],
-])('a page of %j names the next one in Link and in Next-Cursor', async (query, size, repeated, last) => {
+])('a page of %j links to the next one in Link and Next-Cursor', async (query, size, repeated, last) => {
   await using api = await apiWith(21);
   const page = await api.get(`/v1/pets${query}`);
   const next = cursorAfter(last);
@@ -36,12 +36,12 @@ test.each([
   '?limit=21',
   `?limit=1&cursor=${cursorAfter(20)}`,
   `?limit=1&status=sold&cursor=${cursorAfter(18)}`,
-])('a page that is the last has neither: %s', async (query) => {
+])('the last page has neither Link nor Next-Cursor: %s', async (query) => {
   await using api = await apiWith(21);
   expect(whole(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
 });
 
-test('a cursor that this service never issued is 400', async () => {
+test('a cursor that the service never issued is answered with 400', async () => {
   await using api = await startApi();
   // contract/cursor.properties.test.ts has every form.
   for (const cursor of ['', cursorAfter(2).replace('1', '2'), `${cursorAfter(2)}%0A`]) {

@@ -46,8 +46,8 @@ function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
 
 const failing = (failure: Error): RateLimiter => ({ take: () => Promise.reject(failure) });
 
-describe('a limit', () => {
-  test('lets its number of requests through, and refuses the next: for each key, which may have its own', async () => {
+describe('a rate limit', () => {
+  test('allows its number of requests and refuses the next, separately for each key, which can have a limit of its own', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
     await using api = await startedApi({ tokens, rateLimit: HOURLY });
     const answers = [];
@@ -63,13 +63,13 @@ describe('a limit', () => {
     ]);
   });
 
-  test('of a key applies to no other', async () => {
+  test('of a key applies to no other key', async () => {
     await using api = await startedApi({ tokens: tomAndAnn({ rateLimit: HOURLY }) });
     expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(success(200, '[]', limited(2, 3600, 1)));
     expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(EMPTY);
   });
 
-  test('is that of the id of a key, and says when the limiter lets it go on', async () => {
+  test('counts by the id of the key, and reports when the limiter allows the next request', async () => {
     const rateLimit = { requests: 7, seconds: 8 };
     const taken: unknown[] = [];
     const limiter: RateLimiter = {
@@ -92,7 +92,7 @@ test.each([
   ['GET', 404, '/v1/nothing'],
   ['PUT', 405, '/v1/pets'],
 ])(
-  'a request with a key counts and states what is left, whatever its outcome: %s: %i',
+  'a request with a key is counted and answered with the remaining requests, whatever its status: %s: %i',
   async (method, status, path) => {
     const tokens = tomAndAnn({ scopes: [] });
     await using api = await startedApi({ tokens, rateLimit: HOURLY });
@@ -123,7 +123,7 @@ test.each([
 
 const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
 
-test('a limiter that cannot count because its storage is unavailable lets requests through, and reports it', async () => {
+test('a limiter whose storage is unavailable allows requests without counting, and reports this', async () => {
   const error = new StorageUnavailable('away');
   await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
   for (const id of ['a', 'b', 'c']) {
@@ -134,7 +134,7 @@ test('a limiter that cannot count because its storage is unavailable lets reques
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('a limiter that cannot count because of a bug is a bug: 500', async () => {
+test('a bug of the limiter is answered with 500', async () => {
   const error = new TypeError('x is not a function');
   await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
   const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });

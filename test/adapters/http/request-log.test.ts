@@ -57,7 +57,7 @@ const ZONE = `fe80::1%${'a'.repeat(4_000)}`;
 test.each([
   ['that was forwarded', true, '192.0.2.1', '192.0.2.1'],
   ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
-  ['that the proxy has appended to what the client says', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
+  ['that the proxy has appended to what the client sent', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
   ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
   ['that was forwarded, without its port', true, '203.0.113.7:51234', '203.0.113.7'],
   ['that was forwarded, without its port: IPv6', true, '[2001:db8::7]:51234', '2001:db8::7'],
@@ -80,13 +80,13 @@ test.each([
   ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
   ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
   ['of the connection, without a trusted proxy', false, '192.0.2.66', '127.0.0.1'],
-])('the address of a client that gets an error is the one %s', async (_, trustProxy, forwarded, client) => {
+])('the logged client address of an error answer is the one %s', async (_, trustProxy, forwarded, client) => {
   await using api = await startApi({ trustProxy });
   await api.get('/nothing', { 'x-forwarded-for': forwarded });
   expect(await api.log.record(0)).toMatchObject({ status: 404, client });
 });
 
-test('a trusted proxy that forwards something other than an address is reported', async () => {
+test('a value of a trusted proxy that is no address is reported', async () => {
   await using api = await startApi({ trustProxy: true });
   for (const forwarded of [undefined, '', 'unknown, 192.0.2.1', '192.0.2.1:80', '[2001:db8::7]:80'])
     await api.get('/livez', { 'x-forwarded-for': forwarded });
@@ -95,13 +95,13 @@ test('a trusted proxy that forwards something other than an address is reported'
   expect(api.log.connectionErrors).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
 });
 
-test('without a trusted proxy, a forwarded value that is no address is not reported', async () => {
+test('a forwarded value that is no address is not reported without a trusted proxy', async () => {
   await using api = await startApi();
   await api.get('/livez', { 'x-forwarded-for': 'unknown' });
   expect(api.log.connectionErrors).toStrictEqual([]);
 });
 
-test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {
+test('the duration ends with the answer, and is in milliseconds with a precision of one microsecond', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
   // The process is older than the request.
@@ -118,7 +118,7 @@ test('the duration ends with the answer, and is in milliseconds, to a microsecon
   expect(durationMs).toBe(1_250.001);
 });
 
-test('a client that disconnects before its answer has a record without a status', async () => {
+test('the record of a client that disconnects before its answer has no status', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect(list());

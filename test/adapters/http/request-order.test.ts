@@ -38,7 +38,7 @@ describe('the first problem in the order of evaluation decides the answer', () =
     ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, 1],
     ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', TEXT, 1],
     ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
-  ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {
+  ])('for a key without scopes, with a limit: %s: %s of %s', async (method, code, path, headers, left) => {
     const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
     const tokens = keyWith({ scopes: [] });
     const rateLimit = { requests: 1, seconds: 1 };
@@ -50,7 +50,7 @@ describe('the first problem in the order of evaluation decides the answer', () =
     expect(JSON.parse(answer.body)).toMatchObject({ code });
   });
 
-  test('forwarded headers are checked with the Host, before the length and the key', async () => {
+  test('and forwarded headers are checked with the Host, before the length of the URL and the key', async () => {
     await using api = await startApi({ trustProxy: true });
     const wrong = { ...ANONYMOUS, 'x-forwarded-host': '<>' };
     const messages = [];
@@ -72,7 +72,7 @@ describe('the first problem in the order of evaluation decides the answer', () =
 test.each([
   ['of a known length', 'Content-Length: 50'],
   ['of chunks', 'Transfer-Encoding: chunked'],
-])('query parameters are refused before the body arrives: a body %s', async (_, framing) => {
+])('unknown query parameters are refused before the body: a body %s', async (_, framing) => {
   await using api = await startApi();
   const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?limit=1'));
   expect(whole(await connection.answer())).toStrictEqual(
@@ -90,7 +90,7 @@ describe('a client that waits for "100 Continue"', () => {
     ['has another coding', `${POST}Content-Encoding: gzip\r\n`, 'UNSUPPORTED_MEDIA_TYPE'],
     ['announces too much', POST.replace('50', '65537'), 'PAYLOAD_TOO_LARGE'],
     ['has a malformed Idempotency-Key', `${POST}Idempotency-Key: a b\r\n`, 'INVALID_IDEMPOTENCY_KEY'],
-  ])('gets its only answer, the last of the connection, without a body: it %s', async (_, headers, code) => {
+  ])('has only a final answer, which ends the connection, if it %s', async (_, headers, code) => {
     await using api = await startApi();
     const connection = await api.connect(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
     const answer = await connection.answer();
@@ -99,13 +99,13 @@ describe('a client that waits for "100 Continue"', () => {
     await connection.closed();
   });
 
-  test('gets no 100 from an operation that reads no body', async () => {
+  test('receives no 100 from an operation that reads no body', async () => {
     await using api = await startApi();
     const answers = await api.raw(`GET /v1/pets HTTP/1.1\r\n${POST}Expect: 100-continue\r\n\r\n`);
     expect(answers.map(({ status }) => status)).toStrictEqual([200]);
   });
 
-  test('gets 100 when its body will be read, and its connection stays', async () => {
+  test('receives 100 when its body will be read, and its connection stays open', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     const body = petBody().padEnd(50);

@@ -10,7 +10,7 @@ const NOT_FOUND = problem(404, 'ROUTE_NOT_FOUND', 'there is nothing at this path
 /** The headers of every answer on getPet's path. */
 const deprecation = (api: Api, path: string) => (/^\/v1\/pets\/./.test(path) ? announced(api.url) : {});
 
-describe('one canonical path', () => {
+describe('a path without an operation', () => {
   test.each([
     '/v1',
     '/v1/Pets',
@@ -24,7 +24,7 @@ describe('one canonical path', () => {
     '/v1%2Fpets',
     '/metrics',
     '/docs/index.html',
-  ])('GET %s: 404', async (path) => {
+  ])('is 404: GET %s', async (path) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(NOT_FOUND);
   });
@@ -36,14 +36,14 @@ describe('one canonical path', () => {
     ['/docs/docs.js/', '/docs/docs.js'],
     ['/pets/', '/v1/pets'],
     ['/pets/1', '/v1/pets/:petId'],
-  ])('GET %s: 404, which names %s', async (path, meant) => {
+  ])('is 404 with the path that was meant: GET %s, %s', async (path, meant) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(
       problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; the path is ${meant}`),
     );
   });
 
-  test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('%s of nothing: 404', async (method) => {
+  test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('is 404 for %s', async (method) => {
     await using api = await startApi();
     const answer = await api.request(method, '/v1/nothing');
     expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
@@ -61,7 +61,7 @@ test.each([
   ['/', READ, ['POST']],
   ['/docs', READ, ['POST']],
 ])(
-  '%s allows %s: HEAD is GET without the body, OPTIONS is 204, the rest is 405',
+  '%s allows %s: HEAD is GET without the body, OPTIONS is 204, and other methods are 405',
   async (path, allow, methods) => {
     await using api = await startApi();
     const more = deprecation(api, path);
@@ -87,7 +87,7 @@ test('HEAD and OPTIONS change nothing', async () => {
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
-describe('targets that are not a path', () => {
+describe('an unusual request line', () => {
   const send = (api: Api, line: string, host = 'Host: petstore.example') =>
     api.raw(`${line} HTTP/1.1\r\n${host}\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n\r\n`);
   const INVALID_TARGET = invalid('the request target is not a URL');
@@ -119,12 +119,12 @@ describe('targets that are not a path', () => {
     ].map((target) => [`GET ${target}`, INVALID_TARGET] as const),
     // Koa's parser of URLs throws, each in its own way.
     ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map((rest) => [`GET http://${rest}`, INVALID_TARGET] as const),
-  ])('%s', async (line, expected) => {
+  ])('has its answer: %s', async (line, expected) => {
     await using api = await startApi();
     expect((await send(api, line)).map(whole)).toStrictEqual([expected]);
   });
 
-  test.each(['FOO', 'get', ''])('a method that Node does not know is refused: %j', async (method) => {
+  test.each(['FOO', 'get', ''])('with a method that Node does not know is refused: %j', async (method) => {
     await using api = await startApi();
     expect((await send(api, `${method} /v1/pets`)).map(whole)).toStrictEqual([NO_METHOD]);
   });

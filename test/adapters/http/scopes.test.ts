@@ -16,7 +16,7 @@ function forbidden(scope: Scope, headers: Record<string, string> = {}): ReturnTy
   });
 }
 
-test('a key that may only read lists and gets, and adds nothing: 403', async () => {
+test('a key that may only read can list and get pets, and is answered with 403 when it creates a pet', async () => {
   await using api = await startWith('pets:read');
   expect(whole(await api.post(petBody()))).toStrictEqual(forbidden('pets:write'));
   expect(whole(await api.get('/v1/pets'))).toStrictEqual(success(200, '[]'));
@@ -24,7 +24,7 @@ test('a key that may only read lists and gets, and adds nothing: 403', async () 
   expect((await api.get('/v1/pets/1')).status).toBe(404);
 });
 
-test('a key that may only write adds, and neither lists nor gets, whether the pet exists or not: 403', async () => {
+test('a key that may only write can create pets, and is answered with 403 when it lists or gets pets, existing or not', async () => {
   await using api = await startWith('pets:write');
   expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
   const expected = forbidden('pets:read');

@@ -12,7 +12,7 @@ test.each([
   ['GET', '/v1/pets'],
   ['POST', '/v1/pets'],
   ['GET', '/v1/pets/:petId'],
-])('storage out of reach: 503 with Retry-After: %s %s', async (method, route) => {
+])('an unavailable storage is 503 with Retry-After: %s %s', async (method, route) => {
   const error = new StorageUnavailable(SECRET, { cause: new Error(SECRET) });
   await using api = await startApi({ pets: new FailingPetRepository(error) });
   const more = route === '/v1/pets/:petId' && announced(api.url);
@@ -37,7 +37,7 @@ test.each<readonly [string, unknown]>([
   ['an error with a code', Object.assign(new Error(SECRET), { code: 'ENOSPC', syscall: 'write' })],
   ['an object', { kind: 'pet-not-found', message: SECRET }],
   ['nothing', undefined],
-])('a bug: 500, which reveals nothing and is logged once: %s', async (_, error) => {
+])('a bug is 500, reveals nothing and is logged once: %s', async (_, error) => {
   await using api = await startApi({ pets: new FailingPetRepository(error) });
   expect(whole(await api.get('/v1/pets', ID))).toStrictEqual(INTERNAL);
   expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);

@@ -21,15 +21,18 @@ test.each<readonly [string, Options, Record<string, string>, string | undefined]
   ['over plain HTTP', {}, { host: 'petstore.example', ...FORWARDED }, undefined],
   ['with a public URL of http', { publicUrl: 'http://petstore.example', speaksTls: true }, {}, undefined],
   ['behind a trusted proxy that speaks HTTP', { trustProxy: true }, { host: 'petstore.example' }, undefined],
-])('%s, every answer requires TLS from then on, or none does: %s', async (_, options, headers, expected) => {
-  await using api = await startApi({ speaksTls: false, ...options });
-  for (const [path, status] of [
-    ['/v1/pets', 200],
-    ['/v1/pets?x', 400],
-    ['/docs', 200],
-    ['/livez#', 400],
-  ] as const) {
-    const answer = await api.get(path, headers);
-    expect([answer.status, answer.headers[HEADER]]).toStrictEqual([status, expected]);
-  }
-});
+])(
+  'every answer has the right Strict-Transport-Security header %s',
+  async (_, options, headers, expected) => {
+    await using api = await startApi({ speaksTls: false, ...options });
+    for (const [path, status] of [
+      ['/v1/pets', 200],
+      ['/v1/pets?x', 400],
+      ['/docs', 200],
+      ['/livez#', 400],
+    ] as const) {
+      const answer = await api.get(path, headers);
+      expect([answer.status, answer.headers[HEADER]]).toStrictEqual([status, expected]);
+    }
+  },
+);

@@ -7,7 +7,7 @@ import { KEY, startApi } from '../../support/http.ts';
 const PARTS = ['%', '%ff', '@', ':', '[', ']', '/', '?', '//', 'x', 'v1/pets'];
 const aText = fc.array(fc.constantFrom(...PARTS), { maxLength: 5 }).map((parts) => parts.join(''));
 
-it('no request target and no Host is an error of the service', async () => {
+it('no request target and no Host causes an error of the service', async () => {
   await using api = await startApi();
   await holds(
     fc.asyncProperty(fc.constantFrom('/', 'http://', 'https://'), aText, aText, async (begin, rest, host) => {

@@ -28,9 +28,9 @@ test.each([
   ['the scheme alone', 'https', undefined, 'https://a.example:81'],
   ['the host alone', undefined, 'petstore.example', 'http://petstore.example'],
   ['nothing', undefined, undefined, 'http://a.example:81'],
-  ['nothing, if they are empty', '', 'evil.example, ', 'http://a.example:81'],
+  ['nothing, if the values are empty', '', 'evil.example, ', 'http://a.example:81'],
 ])(
-  'behind a trusted proxy, absolute URLs begin with the forwarded values: %s',
+  'absolute URLs begin with the values that a trusted proxy forwards: %s',
   async (_, proto, forwardedHost, base) => {
     await using api = await start({ trustProxy: true });
     const forwarded = { 'x-forwarded-proto': proto, 'x-forwarded-host': forwardedHost };
@@ -38,7 +38,7 @@ test.each([
   },
 );
 
-test('behind a trusted proxy, absolute URLs begin with the forwarded host, whatever host the request target has', async () => {
+test('absolute URLs begin with the host that a trusted proxy forwards, whatever host the request target has', async () => {
   await using api = await start({ trustProxy: true });
   const [answer] = await api.raw(
     'GET http://target.example/v1/pets?limit=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n' +
@@ -80,7 +80,7 @@ test.each<readonly [string, Parameters<typeof start>[0], Record<string, string>]
   ['with a public URL', PUBLIC, FORWARDED],
   ['with a public URL, if they are invalid', PUBLIC, WRONG],
   ['in other headers', { trustProxy: true }, OTHERS],
-])('forwarded values are ignored %s', async (_, options, headers) => {
+])('the forwarded values are ignored %s', async (_, options, headers) => {
   await using api = await start(options);
   const { publicUrl = api.url } = options ?? {};
   expect(await bases(api, headers)).toStrictEqual([publicUrl, publicUrl]);

@@ -12,7 +12,7 @@ const drain = async (api: Api) => void (await api.drain(0));
 test.each([
   ['the client resets it', abort],
   ['a drain cuts it off', drain],
-])('a connection that ends in the middle of a body is no failure of the service: %s', async (_, end) => {
+])('a connection that ends within a body is no failure of the service: %s', async (_, end) => {
   await using api = await startApi();
   const connection = await api.connect(`${post('Content-Length: 50\r\nExpect: 100-continue\r\n')}{`);
   // The service asks for the body: it has begun to read it.

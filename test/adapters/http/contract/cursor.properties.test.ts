@@ -5,7 +5,7 @@ import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 import { int64, text } from '../../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../../proof/properties/holds.ts';
 
-it('every int64 survives a round trip, in a text that needs no encoding in a URL', async () => {
+it('a cursor decodes to the int64 that it encodes, and needs no encoding in a URL', async () => {
   await holds(
     fc.property(int64, (id) => {
       const cursor = encodeCursor(id);
@@ -15,7 +15,7 @@ it('every int64 survives a round trip, in a text that needs no encoding in a URL
   );
 });
 
-it('any other text is refused: no two texts are the same cursor', async () => {
+it('any other text is refused, so that no two texts are the same cursor', async () => {
   const character = fc.constantFrom(...'0123456789abcdefABCDEFgv1. x-+\n\u0660'.split(''));
   const changed = fc
     .tuple(int64, fc.nat(20), fc.oneof(character, fc.constant('')), fc.nat(1))

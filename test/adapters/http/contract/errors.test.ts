@@ -13,11 +13,11 @@ test.each([
   [new InvalidPageSize(), 400, 'INVALID_ARGUMENT', 'limit must be an integer from 1 to 100', {}],
   // What it says is for operators.
   [new StorageSetupError('an index is unique'), 503, 'UNAVAILABLE', REFUSED, { 'Retry-After': '2' }],
-])('%s of the application is no bug: %i', (error, status, code, message, headers) => {
+])('the error %s is not a bug: %i', (error, status, code, message, headers) => {
   expect(errorAnswer(error)).toStrictEqual({ code, message, status, headers });
 });
 
-test('a bug has its stack in the log, also after a refusal, which has none', () => {
+test('a bug has its stack, even after a refusal, which has none', () => {
   expect(routeNotFound().stack).not.toContain('    at ');
   expect(new Error('a bug').stack).toContain('    at ');
 });

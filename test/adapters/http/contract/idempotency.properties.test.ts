@@ -44,7 +44,7 @@ function keyOf(value: string, caller = 'me'): string | undefined {
   }
 }
 
-it('two headers are the same key exactly if they mean the same', async () => {
+it('two headers are the same idempotency key if and only if they have the same meaning', async () => {
   await holds(
     fc.property(header, header, (one, other) => {
       expect([one, other].map((value) => keyOf(value) === undefined)).toStrictEqual(
@@ -59,7 +59,7 @@ it('two headers are the same key exactly if they mean the same', async () => {
   );
 });
 
-it('two callers have different keys', async () => {
+it('the same header is a different idempotency key for each caller', async () => {
   await holds(
     fc.property(header, text, text, (value, me, you) => {
       expect(keyOf(value, me) === keyOf(value, you)).toBe(me === you || meaning(value) === undefined);

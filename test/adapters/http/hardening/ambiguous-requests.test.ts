@@ -8,7 +8,7 @@ const expectExactly = sharedService();
 /** Expects one answer, the last of the connection. Nothing else is a request. */
 const expectRefusal = (bytes: string) => expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
 
-describe('an ambiguous length is refused, and nothing after it is a request', () => {
+describe('a request with an ambiguous length is refused, and nothing after it is processed', () => {
   test.each([
     ['a length and chunks', LENGTH + TE],
     ['chunks and a length, in odd cases', `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${BODY.length}\r\n`],
@@ -73,7 +73,7 @@ test.each([
   ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
   ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
   ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
-])('invalid lines are refused, and nothing after them is a request: %s', async (_, head) => {
+])('an invalid line is refused, and nothing after it is processed: %s', async (_, head) => {
   await expectRefusal(head + BODY);
 });
 
@@ -99,7 +99,7 @@ test.each([
   ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
   ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
   ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
-])('invalid chunks are refused, and nothing after them is a request: %s', async (_, chunks) => {
+])('an invalid chunk is refused, and nothing after it is processed: %s', async (_, chunks) => {
   await expectRefusal(post(TE) + chunks);
 });
 
@@ -113,6 +113,6 @@ test.each([
   ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
   ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
   ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
-])('other versions are refused, and nothing after them is a request: %s', async (_, bytes) => {
+])('another version is refused, and nothing after it is processed: %s', async (_, bytes) => {
   await expectRefusal(bytes);
 });

@@ -20,7 +20,7 @@ test.each([
   ['limit=1&status=%61vailable', 'limit=1&status=available'],
   ['l%69mit=1&&', 'limit=1'],
   ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
-])('Link holds the meaning of the query, never its text: ?%s', async (query, meaning) => {
+])('Link contains the parsed query, never its text: ?%s', async (query, meaning) => {
   await using api = await apiWithTwoPets();
   const answers = await send(api, `GET /v1/pets?${query}`);
   expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
@@ -28,7 +28,7 @@ test.each([
   ]);
 });
 
-test('no answer holds the Idempotency-Key', async () => {
+test('no answer contains the Idempotency-Key', async () => {
   await using api = await startApi();
   const created = await api.post(petBody(), { 'idempotency-key': 'my-secret-retry' });
   const replayed = await api.post(petBody(), { 'idempotency-key': 'my-secret-retry' });
@@ -39,7 +39,7 @@ test('no answer holds the Idempotency-Key', async () => {
   expect(JSON.stringify(answers)).not.toContain('my-secret-retry');
 });
 
-describe('a message that names an unknown parameter', () => {
+describe('the message about an unknown parameter', () => {
   const unknown = (name: string) => `${name} is not a parameter of this operation`;
 
   test.each([
@@ -47,13 +47,13 @@ describe('a message that names an unknown parameter', () => {
     ['line ends', 'a%0d%0ab', 'a\r\nb'],
     ['NUL', '%00', '\0'],
     ['invalid UTF-8 in a name', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
-    ['nothing', '=1', ''],
-  ])('%s', async (_, name, shown) => {
+    ['an empty name', '=1', ''],
+  ])('shows %s safely', async (_, name, shown) => {
     await using api = await startApi();
     expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([invalid(unknown(shown))]);
   });
 
-  test('names ten of many', async () => {
+  test('names at most ten parameters', async () => {
     await using api = await startApi();
     const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
     const ten = names.slice(0, 10).map(unknown).join('; ');

@@ -43,8 +43,8 @@ describe(`${COUNT} connections`, () => {
     ],
     ['that are idle after an answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
     // None of them may time out before all are open.
-    ['that hang up', { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 }, LIVEZ.slice(0, 10), []],
-  ])('%s: others are answered, these are closed, and none leaks', async (_, limits, bytes, expected) => {
+    ['that disconnect', { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 }, LIVEZ.slice(0, 10), []],
+  ])('%s are closed while others are answered, and none leaks', async (_, limits, bytes, expected) => {
     await leakingNone(limits, async (api) => {
       const all = await connections(api, bytes);
       for (let i = 0; i < 5; i++) expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
@@ -63,7 +63,7 @@ describe(`${COUNT} connections`, () => {
 
 const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
 
-test('more connections than the limit are closed at once and reported, and there is room again once others are closed', async () => {
+test('connections above the limit are closed immediately and reported, and new ones are accepted when others close', async () => {
   await using api = await startApi({ limits: { maxConnections: 3 } });
   const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
   for (const connection of open) {

@@ -30,7 +30,7 @@ async function fetchScript(port: number): Promise<void> {
   socket.resume();
 }
 
-test('idle connections do not keep the memory of a long answer, nor do clients that never read fill a small heap', async ({
+test('idle connections free the memory of a long answer, and clients that never read do not fill a small heap', async ({
   skip,
 }) => {
   if (process.platform !== 'linux') skip('only Linux has /proc');

@@ -14,7 +14,7 @@ test.concurrent.for([
   ['in one chunk', `${post(CHUNKED)}fffffffffffffff\r\n`, block, TOO_LARGE],
   ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${LENGTH}\r\n`, block, UNAUTHENTICATED],
 ] as const)(
-  'an endless body is answered once, and ends the connection when it is late: %s',
+  'an endless body is answered once, and the connection is closed after the time limit: %s',
   async ([, head, bytes, expected], context) => {
     await using api = await startApi({ limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     const connection = await api.connect(head);
@@ -31,7 +31,7 @@ test.concurrent.for([
 );
 
 // Otherwise the connection ends with unread bytes, and is reset: the client fails to send before it reads.
-test('a body that is too long is dropped before the last answer of its connection', async () => {
+test('a body that is too long is discarded before the last answer of its connection', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
   for (let i = 0; i < 5; i++) await connection.send(chunk);
@@ -41,7 +41,7 @@ test('a body that is too long is dropped before the last answer of its connectio
   await connection.closed();
 });
 
-test('the last answer of a connection waits for a second at most', async () => {
+test('the last answer of a connection waits for its body for at most one second', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
   for (let i = 0; i < 2; i++) await connection.send(chunk);
@@ -51,7 +51,7 @@ test('the last answer of a connection waits for a second at most', async () => {
   expect(performance.now() - beganMs).toBeGreaterThan(900);
 });
 
-test('any other answer does not wait for the rest of a body', async () => {
+test('any other answer does not wait for the remaining bytes of a body', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(CHUNKED));
   for (let i = 0; i < 2; i++) await connection.send(chunk);

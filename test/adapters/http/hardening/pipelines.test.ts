@@ -7,7 +7,7 @@ import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
-test('requests of every kind that arrive at once are answered in order, however TCP splits them', async () => {
+test('pipelined requests of every kind are answered in order, however TCP splits them', async () => {
   const body = petBody();
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`;
   const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
@@ -32,7 +32,7 @@ test('requests of every kind that arrive at once are answered in order, however 
   }
 });
 
-test('requests that arrive at once are sent "100 Continue" in order, like any answer', async () => {
+test('pipelined requests receive "100 Continue" in order, like any answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect();
@@ -46,7 +46,7 @@ test('requests that arrive at once are sent "100 Continue" in order, like any an
   expect((await connection.answer()).status).toBe(201);
 });
 
-test('requests beyond sixteen that arrive at once are not executed, and no answer is lost to clients that read late', async () => {
+test('pipelined requests after the sixteenth are not executed, and a client that reads late loses no answer', async () => {
   const pets = new InMemoryPetRepository();
   // A page of the longest names is more than the operating system takes at once.
   await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));

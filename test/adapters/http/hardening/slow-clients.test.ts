@@ -25,7 +25,7 @@ test.for([
   ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
   ['in the request after a complete one', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
 ] as const)(
-  'a client that ends its side gets its last answers: %s',
+  'a client that ends its side still receives its last answers: %s',
   async ([, bytes, expected], { skip }) => {
     if (SPEAKS_TLS) skip('over TLS, Node ends both sides together');
     await using api = await startApi();

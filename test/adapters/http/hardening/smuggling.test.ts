@@ -19,7 +19,7 @@ const REFUSED_LAST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n
 const expectExactly = sharedService();
 
 // Every server reads these in the same way: RFC 9112 allows them, or they change nothing.
-describe('an odd request with one meaning is accepted, and the next one begins where it should', () => {
+describe('an unusual request with one meaning is accepted, and the next request begins at the right byte', () => {
   const trailers = (lines: string) => `${HEX}\r\n${BODY}\r\n0\r\n${lines}\r\n`;
 
   test.each([
@@ -43,13 +43,13 @@ describe('an odd request with one meaning is accepted, and the next one begins w
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
-  test('an API key among the trailers is not used', async () => {
+  test('with an API key among the trailers, which is not used', async () => {
     const bytes = post(TE).replace(/Authorization.*\r\n/, '') + trailers(`Authorization: Bearer ${KEY}\r\n`);
     await expectExactly(bytes + LAST, [UNAUTHENTICATED, OK]);
   });
 });
 
-describe('a request in the body of another one is not processed', () => {
+describe('a request in the body of another request is not processed', () => {
   const SIZE = SMUGGLED.length;
   const CHUNK = `${SIZE.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
 
@@ -67,7 +67,7 @@ describe('a request in the body of another one is not processed', () => {
     await expectExactly(bytes + REFUSED_LAST, [expected, UNAUTHENTICATED]);
   });
 
-  test('HTTP/1.0 gets no "100 Continue": RFC 9110, section 10.1.1', async () => {
+  test('HTTP/1.0, which receives no "100 Continue" (RFC 9110, section 10.1.1)', async () => {
     await using api = await startApi();
     const answers = await api.raw(
       `${post(`Expect: 100-continue\r\n${LENGTH}`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,

@@ -35,9 +35,9 @@ test.each<readonly [string, Handler, ReturnType<typeof success>]>([
   ['JSON text', (ctx) => void (ctx.body = '{"name":"Zoé"}'), success(200, '{"name":"Zoé"}')],
   ['a status', (ctx) => void Object.assign(ctx, { status: 202, body: '{}' }), success(202, '{}')],
   ['no content', (ctx) => void (ctx.status = 204), success(204, '')],
-  ['much', (ctx) => void (ctx.body = 'é'.repeat(20_000)), success(200, 'é'.repeat(20_000))],
+  ['a long text', (ctx) => void (ctx.body = 'é'.repeat(20_000)), success(200, 'é'.repeat(20_000))],
   ['bytes', (ctx) => void (ctx.body = Buffer.from('<p>é</p>')), success(200, '<p>é</p>')],
-])('a handler says what the answer is, as in any Koa application: %s', async (_, handler, expected) => {
+])('a handler sets the answer, as in any Koa application: %s', async (_, handler, expected) => {
   const { log, ask } = await serve(handler);
   const answer = await ask();
   expect(answer.headers.get('content-type')).toBe(
@@ -47,7 +47,7 @@ test.each<readonly [string, Handler, ReturnType<typeof success>]>([
 });
 
 test.each<readonly [string, Handler, string]>([
-  ['says nothing', () => {}, 'the route /route gave no answer'],
+  ['sets nothing', () => {}, 'the route /route gave no answer'],
   ['has no body', (ctx) => void (ctx.status = 200), 'the route /route gave no answer'],
   ['has a body that is no JSON', (ctx) => void (ctx.body = JSON.stringify({ id: 1n })), 'BigInt'],
   ['has an invalid header', (ctx) => ctx.set('X-Line', 'a\nb'), 'Invalid character in header content'],
@@ -69,7 +69,7 @@ test.each<readonly [string, Handler, string]>([
   expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
 });
 
-test('an error answer to a client that has left is logged with its address', async () => {
+test('an error answer to a disconnected client is logged with the address of the client', async () => {
   const { log, ask } = await serve(({ req }) => {
     // After the head is made, and before the end of the answer.
     setImmediate(() => req.socket.destroy());

@@ -9,7 +9,7 @@ import { keyWith, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
 
-test('a body in several pieces that arrive before it is read is one body', async () => {
+test('readBody joins the pieces of a body that arrived before it reads', async () => {
   const released = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const known = keyWith({});
@@ -30,7 +30,7 @@ test('a body in several pieces that arrive before it is read is one body', async
   expect(whole(await connection.answer())).toStrictEqual(CREATED);
 });
 
-test('a failure of the service to read is not blamed on the client', async () => {
+test('readBody does not report a read failure of the service as an error of the client', async () => {
   const request = new IncomingMessage(new Socket());
   Object.assign(request.headers, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
   const app = new Koa<State>();

@@ -7,7 +7,7 @@ import { baseUrl } from '../../../../src/adapters/http/middleware/request-target
 test.each([
   ['127.0.0.1', 'http://127.0.0.1:3000'],
   ['::1', 'http://[::1]:3000'],
-])('without Host, as HTTP/1.0 allows, URLs begin with the address %s of the server', (address, base) => {
+])('without Host, which HTTP/1.0 allows, the base URL has the server address %s', (address, base) => {
   const socket = Object.defineProperties(new Socket(), {
     localAddress: { value: address },
     localPort: { value: 3000 },
@@ -20,7 +20,7 @@ test.each([
 test.each([
   ['/v1/pets', 'https://petstore.example', new TLSSocket(new Socket())],
   ['/?from=http://evil.example/', 'http://petstore.example', new Socket()],
-])('the target %s has the base %s', (url, base, socket) => {
+])('the base URL of the target %s is %s', (url, base, socket) => {
   const request = new IncomingMessage(socket);
   Object.assign(request, { url, headers: { host: 'petstore.example' } });
   expect(baseUrl(undefined, false)(request)).toBe(base);

@@ -52,7 +52,7 @@ it.each<[string, Parameters<typeof startApi>[0], Record<string, string>, string]
   ['the host of the request', {}, { host: 'a.example:81' }, 'http://a.example:81'],
   ['PUBLIC_URL', { publicUrl: 'https://petstore.example/api' }, {}, 'https://petstore.example/api'],
 ])(
-  'the service serves the document, with absolute URLs that begin with %s',
+  'the service serves the OpenAPI document with absolute URLs that begin with %s',
   async (_, options, headers, base) => {
     await using api = await startApi(options);
     // The next request may come by another way.
@@ -89,7 +89,7 @@ it('the OpenAPI document has the versions and the names of the specification', (
   ]);
 });
 
-it('the OpenAPI document is open, and makes no client send or expect more than the service does', () => {
+it('the OpenAPI document allows other fields, and requires no more than the service sends or expects', () => {
   // A `default` would make openapi-typescript require the field.
   expect(at('components schemas NewPet properties status')).toEqual({
     $ref: '#/components/schemas/PetStatus',
@@ -107,7 +107,7 @@ it('the OpenAPI document is open, and makes no client send or expect more than t
   expect(JSON.stringify(at('paths /pets post parameters 0'))).not.toContain('"example"');
 });
 
-it('the OpenAPI document names the headers that an answer has, and none that every HTTP server sends', () => {
+it('the OpenAPI document names the headers of each answer, except those that every HTTP server sends', () => {
   const limits = ['RateLimit-Policy', 'RateLimit'];
   const announcing = ['Deprecation', 'Sunset'];
   const common = [
@@ -130,14 +130,14 @@ it('the OpenAPI document names the headers that an answer has, and none that eve
   }
 });
 
-it('the OpenAPI document has no number that a double cannot hold', () => {
+it('the OpenAPI document has no number that a double cannot represent', () => {
   const numbers = [...nodes()]
     .flatMap(([, node]) => Object.values(node))
     .filter((v) => typeof v === 'number');
   expect(numbers.filter((number) => !Number.isSafeInteger(number))).toEqual([]);
 });
 
-it('the OpenAPI document has no pattern that a dialect of regular expressions cannot read', () => {
+it('the OpenAPI document has no pattern that only some dialects of regular expressions support', () => {
   const patterns = [...nodes()].flatMap(([path, { pattern }]) =>
     typeof pattern === 'string' ? [[path, pattern] as const] : [],
   );

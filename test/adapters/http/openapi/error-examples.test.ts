@@ -78,7 +78,7 @@ const CAUSES: Readonly<Record<Exclude<ErrorCode, 'ROUTE_NOT_FOUND'>, Cause>> = {
   HEADERS_TOO_LARGE: { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } },
 };
 
-test.each(EXAMPLES)('%s: the example of %s is what the service answers', async (id, code, example) => {
+test.each(EXAMPLES)('the service answers %s with the example of %s', async (id, code, example) => {
   const { own, ...request } = OPERATIONS[id]!;
   const cause = { ...request, ...CAUSES[code as keyof typeof CAUSES], ...own[code] };
   const { method = 'GET', path, query = '', headers, body, bytes, ...options } = cause;
@@ -95,7 +95,7 @@ test.each(EXAMPLES)('%s: the example of %s is what the service answers', async (
   });
 });
 
-test('there is an example of every code, and a cause for every operation', () => {
+test('the OpenAPI document has an example of every error code, and of every operation', () => {
   expect(new Set(EXAMPLES.map(([, code]) => code))).toStrictEqual(new Set(Object.keys(CAUSES)));
   expect(new Set(EXAMPLES.map(([id]) => id))).toStrictEqual(new Set(Object.keys(OPERATIONS)));
 });

@@ -9,7 +9,7 @@ const responses = (count: number): readonly BatchedResponse[] =>
 
 const ended = (all: readonly BatchedResponse[]) => all.map(({ writableEnded }) => writableEnded);
 
-test('the answers of each iteration of the event loop are ended at its end', async () => {
+test('the answers of an iteration of the event loop are sent when the iteration ends', async () => {
   for (const all of [responses(3), responses(1), responses(2)]) {
     for (const response of all) response.end('body');
     expect(ended(all)).not.toContain(true);
@@ -20,7 +20,7 @@ test('the answers of each iteration of the event loop are ended at its end', asy
   }
 });
 
-test('the 32nd answer ends all of them at once, and the next one begins another batch', async () => {
+test('the 32nd answer sends all 32 answers immediately, and the next answer begins another batch', async () => {
   const all = responses(33);
 
   for (const response of all) response.end();
@@ -30,7 +30,7 @@ test('the 32nd answer ends all of them at once, and the next one begins another 
   expect(ended(all)).not.toContain(false);
 });
 
-test('an answer that waits for its end counts as sent, and cannot be given twice', async () => {
+test('a waiting answer counts as sent, and cannot be replaced', async () => {
   const [once, twice] = responses(2);
   for (const response of [once, twice]) response!.end('first');
   expect(twice!.headersSent).toBe(true);

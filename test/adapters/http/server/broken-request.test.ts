@@ -6,7 +6,7 @@ import { get, serve } from './held-requests.ts';
 
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 
-test('a client that ends its side without a request gets no answer', async () => {
+test('a client that ends its side without a request receives no answer', async () => {
   await using api = await startApi();
   const connection = await api.connect();
   connection.endSending();
@@ -20,21 +20,18 @@ test.each([
   ['gzip, chunked', `${get('1', `${ID}Transfer-Encoding: gzip, chunked\r\n`)}0\r\n\r\n`],
   ['chunks in HTTP/1.0', `${get('1', ID + CHUNKED).replace('HTTP/1.1', 'HTTP/1.0')}0\r\n\r\n`],
   ['HTTP/0.9', get('1', ID).replace('HTTP/1.1', 'HTTP/0.9')],
-])(
-  'an ambiguous request is refused without being handled, and nothing behind it is: %s',
-  async (_, bytes) => {
-    const { connect, handled, log } = await serve();
-    const client = await connect(bytes + get('2'));
-    const answer = await client.answer();
-    expect([whole(answer), answer.headers['x-request-id']]).toStrictEqual([NOT_HTTP, 'an-id']);
-    expect(answer.headers['connection']).toBe('close');
-    await client.closed();
-    const record = { requestId: 'an-id', method: 'GET', status: 400, client: '127.0.0.1' };
-    expect([log.records, handled]).toStrictEqual([[record], []]);
-  },
-);
+])('neither an ambiguous request, which is refused, nor a later request is handled: %s', async (_, bytes) => {
+  const { connect, handled, log } = await serve();
+  const client = await connect(bytes + get('2'));
+  const answer = await client.answer();
+  expect([whole(answer), answer.headers['x-request-id']]).toStrictEqual([NOT_HTTP, 'an-id']);
+  expect(answer.headers['connection']).toBe('close');
+  await client.closed();
+  const record = { requestId: 'an-id', method: 'GET', status: 400, client: '127.0.0.1' };
+  expect([log.records, handled]).toStrictEqual([[record], []]);
+});
 
-test('an ambiguous request that waits is refused after the answer before it', async () => {
+test('a waiting ambiguous request is refused after the previous answer', async () => {
   const { connect, answer, handled, log } = await serve();
   const client = await connect(get('1') + get('2', 'Transfer-Encoding: gzip, chunked\r\n'));
   await answer();
@@ -62,7 +59,7 @@ test.each([
 
 const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50 };
 
-test('a request that does not end in time is late behind a request in progress, whose answer comes first', async () => {
+test('a request that misses its time limit behind a request in progress is refused after the answer to that request', async () => {
   const { connect, answer } = await serve(limits);
   const client = await connect(get('1') + get('2').slice(0, -2));
   // Its time begins later, so it is late after the first.

@@ -5,7 +5,7 @@ import { announced, get, serve } from './held-requests.ts';
 const KEPT = 'keep-alive';
 
 describe('requests on a connection', () => {
-  test('are handled one at a time, in their order, although they arrive together', async () => {
+  test('are handled one at a time and in order, although they arrive together', async () => {
     const { connect, answer, handled, untilHandled } = await serve();
     const paths = ['1', '2', '3', '4', '5'];
     const client = await connect(paths.map((path) => get(path)).join(''));
@@ -19,7 +19,7 @@ describe('requests on a connection', () => {
     expect(await announced(client, 5)).toStrictEqual(Array(5).fill(KEPT));
   });
 
-  test('take turns with those on other connections', async () => {
+  test('take turns with requests on other connections', async () => {
     const { connect, answer, handled, untilHandled } = await serve();
     await connect(get('a1') + get('a2') + get('a3'));
     await connect(get('b1') + get('b2') + get('b3'));
@@ -28,7 +28,7 @@ describe('requests on a connection', () => {
     expect(handled).toStrictEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
   });
 
-  test('beyond the 16th without an answer are ignored, and the 16th answer is the last', async () => {
+  test('are ignored after the 16th without an answer, and the 16th answer is the last', async () => {
     const { connect, answer, handled, untilHandled } = await serve();
     const paths = Array.from({ length: 100 }, (_, index) => `${index + 1}`);
     const client = await connect(
@@ -50,7 +50,7 @@ describe('requests on a connection', () => {
     expect(handled).toStrictEqual(paths.slice(0, 16));
   });
 
-  test('are 15 at most, and as many again when those are answered', async () => {
+  test('can be repeated in groups of 15, each after the answers to the previous group', async () => {
     const { connect, answer } = await serve();
     const client = await connect();
     for (let round = 0; round < 3; round++) {
@@ -60,7 +60,7 @@ describe('requests on a connection', () => {
     }
   });
 
-  test('that wait when their client leaves are not handled', async () => {
+  test('are not handled if they wait when their client disconnects', async () => {
     const { connect, answer, handled, responses, untilHandled } = await serve();
     const client = await connect(get('1') + get('2'));
     await untilHandled(1);
@@ -81,7 +81,7 @@ describe('an offer of another protocol', () => {
   const LIST = 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n';
 
   test.each([
-    ['alone', 1, [get('1', OFFER)]],
+    ['without a body', 1, [get('1', OFFER)]],
     ['with a body', 1, [get('1', OFFER + BODY), '12', '345']],
     ['behind another request, in one piece', 2, [get('0') + get('1', OFFER)]],
     ['behind another request', 2, [get('0'), get('1', OFFER)]],

@@ -9,7 +9,7 @@ const LIMITS = { ...SERVER_LIMITS, headersTimeoutMs: 9_999, handshakeTimeoutMs: 
 test.each([
   ['plain', undefined],
   ['TLS', PAIR],
-])('Node gets every limit that it can keep: %s', async (_, tls) => {
+])('the server sets every limit that Node can enforce: %s', async (_, tls) => {
   expect(await createLimitedServer(LIMITS, tls)).toMatchObject({
     headersTimeout: 9_999,
     requestTimeout: 30_000,

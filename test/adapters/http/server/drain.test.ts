@@ -8,7 +8,7 @@ import { announced, get, serve } from './held-requests.ts';
 /** Longer than any drain here takes. */
 const TIMEOUT_MS = 30_000;
 
-test('a drain ends each connection with its next answer, the one in progress included, and idle ones after half a second', async () => {
+test('a drain closes each connection after its next answer or the answer in progress, and idle connections after 500 ms', async () => {
   const { connect, server, answer, untilHandled } = await serve();
   const [fresh, used, busy, late] = [await connect(), await connect(), await connect(), await connect()];
   await used.send(get('used'));
@@ -29,7 +29,7 @@ test('a drain ends each connection with its next answer, the one in progress inc
   expect(await drained).toBe(0);
 });
 
-test('a drain refuses new connections while idle ones still get answers, and answers a request that had begun', async () => {
+test('a drain refuses new connections, still answers idle connections, and answers a request that had begun', async () => {
   const { connect, server, answer, untilHandled } = await serve();
   const begun = await connect('GET /livez?begun HT');
   const idle = await connect();
@@ -57,7 +57,7 @@ async function isRefused(port: number): Promise<boolean> {
   }
 }
 
-test('a drain cuts off what is left at its timeout, and counts only what was in use', async () => {
+test('a drain cuts off the remaining connections at its timeout, and counts only connections in use', async () => {
   const { connect, server, answer, untilHandled } = await serve();
   const [idle, waiting, slow, begun] = [await connect(), await connect(), await connect(), await connect()];
   slow.pause();
@@ -71,7 +71,7 @@ test('a drain cuts off what is left at its timeout, and counts only what was in 
   for (const client of [idle, waiting, begun]) await client.closed();
 });
 
-test('a drain goes on to accept for as long as it is told, and makes each answer the last meanwhile', async () => {
+test('a drain accepts connections during its delay, and each answer is then the last of its connection', async () => {
   const { connect, server, answer } = await serve();
   const old = await connect();
   const drained = server.drain(TIMEOUT_MS, 300);
@@ -85,7 +85,7 @@ test('a drain goes on to accept for as long as it is told, and makes each answer
   expect(await drained).toBe(0);
 });
 
-test('a drain lets a slow client read all of its answers', async () => {
+test('a drain waits for a slow client to read all of its answers', async () => {
   await using api = await startApi();
   const connection = await api.connect();
   connection.pause();

@@ -4,7 +4,7 @@ import { RawConnection } from '../../../support/raw-connection.ts';
 import { LIVEZ } from '../raw-requests.ts';
 
 // libuv accepts a connection beyond the limit and closes it at once, without telling Node.
-test('a service without a free descriptor serves the connections that it has, and accepts again once others close', async () => {
+test('a service without a free file descriptor serves its open connections, and accepts again when others close', async () => {
   const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
   const service = run('sh', args, { ...SERVICE_ENV, API_KEYS: 'a-key-of-the-tests' });
   const port = Number(new URL(await service.url()).port);

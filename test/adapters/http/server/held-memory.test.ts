@@ -7,7 +7,7 @@ const MIB = 1024 * 1024;
 /** As many of the shortest requests as Node reads at once: they take 14 MiB. */
 const FLOOD = 'GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(2_700);
 
-test('requests that wait beyond the limit of the memory cost their connection, and no other', async () => {
+test('waiting requests that exceed the memory limit close their connection, and no other', async () => {
   const { connect, answer, log, untilHandled } = await serve({ maxHeldBytes: 8 * MIB });
   const other = await connect(get('1') + get('2'));
   await untilHandled(1);
@@ -21,7 +21,7 @@ test('requests that wait beyond the limit of the memory cost their connection, a
   expect(await announced(other, 2)).toStrictEqual(['keep-alive', 'keep-alive']);
 });
 
-test('requests that are ignored behind a late one count for the limit of the memory', async () => {
+test('ignored requests behind a late request count toward the memory limit', async () => {
   const limits = { maxHeldBytes: 8 * MIB, headersTimeoutMs: 50, requestTimeoutMs: 50 };
   const { connect, log, untilHandled } = await serve(limits);
   const client = await connect(get('1') + get('2', 'Content-Length: 5\r\n'));
@@ -33,7 +33,7 @@ test('requests that are ignored behind a late one count for the limit of the mem
   expect(log.connectionErrors).toStrictEqual([{ kind: 'cut-off' }]);
 });
 
-test('answers that clients do not read beyond the limit of the memory cost the one with the longest its connection', async () => {
+test('unread answers that exceed the memory limit close the connection with the longest answers', async () => {
   const { connect, answer, log, server, untilHandled } = await serve({ maxHeldBytes: 64 * MIB });
   const bodies = [10, 30, 60].map((size) => Buffer.alloc(size * MIB));
   for (const [index, body] of bodies.entries()) {

@@ -36,7 +36,7 @@ describe('input that is not a request', () => {
   });
 
   // hardening/slow-clients.test.ts has clients that end their side.
-  test('is answered after all requests before it, once, however much comes behind it', async () => {
+  test('is answered once, after all requests before it, however many bytes follow', async () => {
     const { connect, answer, log, untilHandled } = await serve();
     const client = await connect(`${get('1')}${get('2')}rubbish\r\n\r\n`);
     await untilHandled(1);
@@ -48,7 +48,7 @@ describe('input that is not a request', () => {
     expect(log.records).toHaveLength(1);
   });
 
-  test('behind the last answer gets none', async () => {
+  test('is not answered after the last answer', async () => {
     const { connect, answer, log } = await serve();
     const client = await connect(`${get('1', 'Connection: close\r\n')}rubbish\r\n\r\n`);
     await answer();
@@ -57,7 +57,7 @@ describe('input that is not a request', () => {
     expect(log.records).toStrictEqual([]);
   });
 
-  test('in a body whose request is answered ends the connection without another answer', async () => {
+  test('ends the connection without another answer if it is in the body of an answered request', async () => {
     const { connect, answer, log } = await serve();
     const client = await connect(get('1', CHUNKED));
     await answer();
@@ -67,7 +67,7 @@ describe('input that is not a request', () => {
     expect(log.records).toStrictEqual([]);
   });
 
-  test('in a body whose answer has begun waits for the end of that answer', async () => {
+  test('waits for the end of an answer that has begun if it is in the body of that request', async () => {
     const { connect, log, responses, untilHandled } = await serve();
     const client = await connect(get('1', CHUNKED));
     await untilHandled(1);
@@ -85,7 +85,7 @@ describe('input that is not a request', () => {
     expect(log.records).toStrictEqual([]);
   });
 
-  test('of a client that is gone is not answered', async () => {
+  test('is not answered if its client has disconnected', async () => {
     const { connect, log, responses, untilHandled } = await serve();
     const client = await connect(`${get('1')}rubbish\r\n\r\n`);
     await untilHandled(1);
@@ -96,7 +96,7 @@ describe('input that is not a request', () => {
   });
 });
 
-test('failures of the server are logged, however many', async () => {
+test('every failure of the server is logged', async () => {
   const log = new RecordingLog();
   const listening = vi.spyOn(Server.prototype, 'listen');
   onTestFinished(() => listening.mockRestore());
@@ -107,7 +107,7 @@ test('failures of the server are logged, however many', async () => {
   await server.drain(10_000);
 });
 
-test('an unknown expectation is ignored', async () => {
+test('an unknown Expect header is ignored', async () => {
   const { connect, answer } = await serve();
   const client = await connect(get('1', 'Expect: a-miracle\r\n'));
   await answer();

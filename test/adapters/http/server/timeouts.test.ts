@@ -33,7 +33,7 @@ test.concurrent.for([
   ['a slow body', post('Content-Length: 5000\r\n'), long],
   ['a slow chunk extension', `${CHUNKED}1;`, long],
   ['a slow trailer', `${CHUNKED}2\r\n{}\r\n0\r\nX-Slow: `, long],
-])('a request that is late gets 408, and its connection is closed: %s', async ([, head, slow], context) => {
+])('a late request is answered with 408, and its connection closed: %s', async ([, head, slow], context) => {
   const pets = new InMemoryPetRepository();
   await using api = await startApi({ limits, pets });
   const connection = await api.connect(head);
@@ -49,13 +49,13 @@ test.concurrent.for([
   context.expect(await pets.list({ limit: 1 })).toStrictEqual([]);
 });
 
-test('the second request on a connection may be late, too', async () => {
+test('a late second request on a connection is answered with 408', async () => {
   await using api = await startApi({ limits });
   expect((await api.raw(`${LIVEZ}GET /liv`)).map(whole)).toStrictEqual([OK, TIMEOUT]);
 });
 
 // hardening/many-connections.test.ts has idle connections, and bodies that stall after the answer.
-test('the limits hold for the client only: the service may take longer', async () => {
+test('the time limits apply to the client only, so the service may take longer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ limits, pets });
   const answer = api.get('/v1/pets');

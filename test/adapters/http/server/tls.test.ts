@@ -61,11 +61,11 @@ test('a server with a certificate chooses HTTP/1.1, and refuses a client that sp
   await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
 });
 
-describe('a client that does not shake hands', () => {
+describe('a client that does not complete its TLS handshake', () => {
   const limits = { handshakeTimeoutMs: 100 };
   const failed = (reason: string) => ({ kind: 'handshake', reason });
 
-  test('is disconnected when it never completes what it sends: a drain waits no longer', async () => {
+  test('is disconnected when it never completes its message, so that a drain waits no longer', async () => {
     await using api = await startApi({ speaksTls: true, limits });
     const socket = await dial(api);
     // The header of a record with 16 KiB, in which a ClientHello begins.
@@ -95,7 +95,7 @@ describe('a client that does not shake hands', () => {
     expect(await api.log.record(0)).toMatchObject({ route: '/livez' });
   });
 
-  test('is not reported when it leaves, as a health check of the port does', async () => {
+  test('is not reported when it disconnects, as a health check of the port does', async () => {
     await using api = await startApi({ speaksTls: true });
     const [ended, reset] = [await dial(api), await dial(api)];
     ended.end();
@@ -105,7 +105,7 @@ describe('a client that does not shake hands', () => {
     expect(api.log.connectionErrors).toStrictEqual([]);
   });
 
-  test('counts for the limit of connections', async () => {
+  test('counts toward the limit of connections', async () => {
     await using api = await startApi({ speaksTls: true, limits: { maxConnections: 2 } });
     const silent = [await dial(api), await dial(api)];
     await expect(handshake(api)).rejects.toThrow(/disconnected/);
@@ -114,7 +114,7 @@ describe('a client that does not shake hands', () => {
   });
 });
 
-test('a drain does not wait longer than its timeout for a client that does not shake hands, and does not count it', async () => {
+test('a drain waits at most its timeout for a client without a completed handshake, and does not count this client', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ speaksTls: true, pets, limits: { handshakeTimeoutMs: 3_600_000 } });
   await dial(api);
@@ -135,8 +135,8 @@ test('a drain answers a client whose handshake was in progress', async () => {
   expect(await drained).toBe(0);
 });
 
-describe('another certificate', () => {
-  test('is for new connections; those before it go on', async () => {
+describe('a renewed certificate', () => {
+  test('is used for new connections, and existing connections continue', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ speaksTls: true, pets });
     expect(await certificate(api)).toBe(OLD);
@@ -167,7 +167,7 @@ describe('another certificate', () => {
     expect(await certificate(api)).toBe(OLD);
   });
 
-  test('replaces one that a client remembers a session of', async () => {
+  test('replaces the old certificate even if a client resumes a session of the old one', async () => {
     await using api = await startApi({ speaksTls: true });
     const first = await handshake(api, { maxVersion: 'TLSv1.2' });
     const session = first.getSession();

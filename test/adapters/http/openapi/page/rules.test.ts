@@ -4,7 +4,7 @@ import { rulesOfPage } from '../../../../support/rules-of-page.ts';
 
 const rules = await rulesOfPage();
 
-it('have the sections that the answers and the OpenAPI document link to', () => {
+it('the rules have the sections that the answers and the OpenAPI document link to', () => {
   const sections = Array.from(rules.matchAll(/<section id="([\w-]+)"><h3>.+?<\/h3><(?:p|ul|table)>/g));
   expect(sections.map(([, id]) => id)).toEqual([
     'authentication',
@@ -18,7 +18,7 @@ it('have the sections that the answers and the OpenAPI document link to', () => 
   ]);
 });
 
-it('escape what is not HTML', () => {
+it('the rules escape text that is not HTML', () => {
   expect(rules).toContain('<code>Authorization: Bearer &lt;API_KEY></code>');
   expect(rules).not.toMatch(/`|<API/);
 });
@@ -39,7 +39,7 @@ it.each([
   'An undocumented or repeated query parameter answers `400`',
   'This operation has no query parameters',
   '`/v1/pets/` is not `/v1/pets`',
-])('the document or the page of its rules says: %s', (rule) => {
+])('the document or the rules contain: %s', (rule) => {
   const words = JSON.stringify(openApi) + rules.replaceAll(/<\/?code>/g, '`');
   expect(words).toContain(rule);
 });
