@@ -67,7 +67,7 @@ describe('the certificate and its key', () => {
   });
 });
 
-it('a renewal that begins during another renewal reads the files after that renewal', {
+it('a second renewal reads the files when the first renewal ends', {
   timeout: 20_000,
 }, async () => {
   const file = await fileWith(PAIR.key + PAIR.cert);
