@@ -36,7 +36,7 @@ it('compose.yaml mounts files and volumes that exist, and uses every volume', as
   expect([...new Set(named)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
 });
 
-it('compose.yaml lets the members soon give up a primary that hangs', () => {
+it('compose.yaml makes the members replace an unresponsive primary soon', () => {
   for (const name of members) {
     expect(services[name]?.command?.slice(-2)).toStrictEqual([
       '--setParameter',
@@ -51,7 +51,7 @@ it('compose.yaml publishes one port, on loopback', () => {
   ]);
 });
 
-it('compose.yaml names the images of others by digest', () => {
+it('compose.yaml names each third-party image by its digest', () => {
   const images = Object.values(services).map(({ image }) => image);
   expect([...new Set(images)]).toStrictEqual([
     '${PETSTORE_IMAGE:-petstore}',
@@ -60,20 +60,20 @@ it('compose.yaml names the images of others by digest', () => {
   ]);
 });
 
-it('compose.yaml names the same members everywhere', async () => {
+it('compose.yaml names the same replica set members in every place', async () => {
   const hosts = members.map((name) => `${name}:27017`).join(',');
   expect(members).toHaveLength(3);
   expect(services['replica-set']?.environment?.['MEMBERS']).toBe(hosts);
   expect(await readFile(join(FOLDER, 'compose/make-secrets.js'), 'utf8')).toContain(`'${hosts}'`);
 });
 
-it('compose.yaml gives the proxy the instances that it names', async () => {
+it('compose.yaml starts the instances that the configuration of the proxy names', async () => {
   const config = await readFile(join(FOLDER, 'haproxy/haproxy.cfg'), 'utf8');
   const named = Array.from(config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm), ([, host]) => host);
   expect(named).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
 });
 
-it('compose.yaml sets variables that the service has', () => {
+it('compose.yaml sets only variables that the service knows', () => {
   for (const name of ['petstore-1', 'petstore-2', 'migrate']) {
     const set = Object.keys(services[name]?.environment ?? {});
     expect(VARIABLE_NAMES, name).toEqual(expect.arrayContaining(set));
@@ -90,7 +90,7 @@ it('compose.yaml is valid for docker compose', async (context) => {
 const make = (folder: string) =>
   run(process.execPath, [join(FOLDER, 'compose/make-secrets.js'), folder]).succeeded();
 
-it('make-secrets.js makes files for one user each, which the service accepts, and keeps them', async (context) => {
+it('make-secrets.js writes secrets that the service accepts, each readable by one user, and keeps existing ones', async (context) => {
   context.skip(process.getuid?.() !== 0, 'only root can give files to other users');
   const folder = await testDirectory();
   await make(folder);

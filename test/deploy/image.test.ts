@@ -50,7 +50,7 @@ describe.skipIf(problem !== undefined)(
       expect(megabytes).toBeLessThan(MAX_LAYERS_MB);
     });
 
-    it('says how it is run', async () => {
+    it('declares how to run it', async () => {
       const [{ Config: config }] = JSON.parse(await docker('image', 'inspect', image));
       expect(config).toMatchObject({
         User: '1000:1000',
@@ -78,7 +78,7 @@ describe.skipIf(problem !== undefined)(
       expect(program.stderr).toContain('there is no API key yet');
     });
 
-    it('serves from a read-only file system, with what another container has put into the volume', async () => {
+    it('serves from a read-only file system the data that another container has written to the volume', async () => {
       const args = ['keys', 'create', '--label', 'first'];
       const command = runContainer(image, { flags: [...RESTRICTED, ...data()], args }).program;
       const key = (await command.succeeded()).trim();
@@ -125,7 +125,7 @@ describe.skipIf(problem !== undefined)(
       expect(program.stderr).toBe('');
     });
 
-    it('stops at once on a signal that comes before it listens', async () => {
+    it('stops immediately on a signal that arrives before it listens', async () => {
       const { name, program } = runContainer(image, {
         // Nothing listens there, and the service tries for 15 s.
         flags: [
@@ -153,7 +153,7 @@ it('the Dockerfile needs no BuildKit', () => {
   expect(dockerfile).not.toMatch(/--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/);
 });
 
-it('the Dockerfile names its images in FROM, by one digest, where Dependabot finds them', () => {
+it('the Dockerfile names its images in FROM by one digest, so that Dependabot finds them', () => {
   const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
   expect([...new Set(images)]).toStrictEqual([
     expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
@@ -167,7 +167,7 @@ const noProc = process.platform === 'linux' ? '' : ' (left out: it reads /proc, 
 it.skipIf(noProc !== '').each([
   ['plain HTTP', { TLS_CERT: '', TLS_KEY: '' }],
   ['TLS', { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }],
-])(`the health check asks where the file of --env says, with %s${noProc}`, async (_, tls) => {
+])(`the health check uses the address in the file of --env, with %s${noProc}`, async (_, tls) => {
   const HOST = '127.0.0.2';
   const server = createServer().listen({ host: HOST, port: 0 });
   await once(server, 'listening');

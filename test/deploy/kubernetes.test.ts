@@ -61,7 +61,7 @@ describe.skipIf(build === undefined)(
         .map(({ spec }) => spec.template.spec);
     };
 
-    it('have a schema that knows every field', () => {
+    it('contain only fields that their schemas know', () => {
       const checked = [...all(), ...examples].filter(({ kind }) => kind !== 'ServiceMonitor');
       expect(checked.length).toBeGreaterThan(15);
       for (const manifest of checked) {
@@ -70,7 +70,7 @@ describe.skipIf(build === undefined)(
       }
     });
 
-    it.each(OVERLAYS)('select the pods and ports that exist: %s', (overlay) => {
+    it.each(OVERLAYS)('select pods and ports that exist: %s', (overlay) => {
       const { spec } = one(overlay, 'Deployment');
       const { labels } = spec.template.metadata;
       expect(labels).toMatchObject(spec.selector.matchLabels);
@@ -93,7 +93,7 @@ describe.skipIf(build === undefined)(
       expect(labels).toMatchObject(one(overlay, 'NetworkPolicy').spec.podSelector.matchLabels);
     });
 
-    it('let out to every address what MongoDB and the receiver of traces listen for, and nothing else', () => {
+    it('allow traffic to every address only on the ports of MongoDB and the receiver of traces', () => {
       const { egress } = one('production', 'NetworkPolicy').spec;
       const everywhere = egress.filter((rule: object) => !('to' in rule));
       expect(everywhere.flatMap(({ ports }: { ports: object }) => ports)).toStrictEqual([
@@ -102,7 +102,7 @@ describe.skipIf(build === undefined)(
       ]);
     });
 
-    it('let production be scaled, drained and measured', () => {
+    it('allow production to be scaled, drained and measured', () => {
       const { metadata, spec } = one('production', 'Deployment');
       const { labels } = spec.template.metadata;
       // An autoscaler and a fixed number would undo each other's work.
@@ -130,7 +130,7 @@ describe.skipIf(build === undefined)(
       expect(volumeMounts).toStrictEqual([{ name: 'data', mountPath: '/petstore/data' }]);
     });
 
-    it('set variables that the service has', () => {
+    it('set only variables that the service knows', () => {
       const names = [
         ...OVERLAYS.flatMap(podsOf).flatMap((pod) =>
           pod.containers.flatMap((item: object) => Object.keys(envOf(item))),
@@ -152,7 +152,7 @@ describe.skipIf(build === undefined)(
       }
     });
 
-    it('probe paths that answer', async () => {
+    it('probe paths that the service answers', async () => {
       const { url } = await startService();
       const [container] = one('production', 'Deployment').spec.template.spec.containers;
       for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
@@ -162,7 +162,7 @@ describe.skipIf(build === undefined)(
     });
 
     // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-    it('keep to the restricted profile of pod security', () => {
+    it('comply with the restricted profile of pod security', () => {
       for (const pod of OVERLAYS.flatMap(podsOf)) {
         expect(pod.securityContext).toMatchObject({
           runAsNonRoot: true,

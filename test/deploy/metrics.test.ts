@@ -87,7 +87,7 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
   }
 }
 
-it('the dashboard and the alert rules ask for metrics that exist, and show labels that they have', async () => {
+it('the dashboard and the alert rules query metrics that exist, and show labels that these metrics have', async () => {
   const metrics = await existing();
   for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
     const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));

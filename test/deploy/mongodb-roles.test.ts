@@ -75,7 +75,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
   });
   afterAll(() => owned.disposeAsync());
 
-  it('make a replica set with its first user, and can be repeated', async () => {
+  it('create a replica set with its first user, and can be repeated', async () => {
     // The third member does not run: the others are a majority.
     const third = `127.0.0.1:${await freePort()}`;
     const MEMBERS = [...addresses(), third].join(',');
@@ -101,7 +101,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await members[1]?.kill();
   });
 
-  it('make the roles and users, and a repetition changes passwords and repairs privileges', async () => {
+  it('create the roles and users, and change passwords and repair privileges when they are repeated', async () => {
     const printed =
       'the user petstore of the database petstore has the role petstoreService\n' +
       'the user petstore-migrator of the database petstore has the role petstoreMigrator\n';
@@ -132,7 +132,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     expect(onPets.actions).toStrictEqual(actions);
   });
 
-  it('say which variable is missing', async () => {
+  it('report which variables are missing', async () => {
     await expect(createRoles({ SERVICE_PASSWORD: '' })).rejects.toThrow(
       'set SERVICE_PASSWORD and MIGRATOR_PASSWORD',
     );
@@ -145,7 +145,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     { role: 'petstoreService', use: useEveryPrivilegeOfTheService },
     { role: 'petstoreImporter', use: useEveryPrivilegeOfTheImporter },
     { role: 'petstoreMigrator', use: useEveryPrivilegeOfTheMigrator },
-  ])('give the role $role what it needs, and nothing else', async ({ role, use }) => {
+  ])('give the role $role only the privileges that it needs', async ({ role, use }) => {
     const db = root.db(DATABASE);
     const { roles } = await db.command({ rolesInfo: role, showPrivileges: true });
     const privileges: readonly Privilege[] = roles[0].privileges;

@@ -76,7 +76,7 @@ async function describeWith(proxy: Proxy, tests: (proxy: Proxy) => void): Promis
 function testsOf(proxy: Proxy): void {
   const start = (one: string, other = one, others = {}) => startProxy(proxy, one, other, others);
 
-  it('replaces the headers that the service believes', async () => {
+  it('replaces the forwarded headers that the service trusts', async () => {
     const service = await startService({ TRUST_PROXY: 'true' });
     const { host } = new URL(service.url);
     const { url } = await start(host);
@@ -96,7 +96,7 @@ function testsOf(proxy: Proxy): void {
       .toMatchObject({ client: '127.0.0.2' });
   });
 
-  it('passes on whether the client spoke TLS with it', async () => {
+  it('reports to the service whether the client uses TLS', async () => {
     const service = await startService({ TRUST_PROXY: 'true' });
     const { host } = new URL(service.url);
     const [port, file] = [await freePort(), join(await testDirectory(), 'pair.pem')];
@@ -164,7 +164,7 @@ function testsOf(proxy: Proxy): void {
     expect(await db.collection('pets').countDocuments()).toBe(answers.flat().length);
   });
 
-  it('passes a request on when its body is complete, and not in the pieces of its client', async () => {
+  it('passes a request to the service only when its body is complete', async () => {
     const { address, pieces } = await hangingUp();
     const { dial } = await start(address);
     const slow = dial('127.0.0.2');
@@ -182,7 +182,7 @@ function testsOf(proxy: Proxy): void {
     expect(body.length).toBeLessThan(2);
   });
 
-  it('sends no request twice, and answers in the form of the service', async () => {
+  it('sends no request twice, and answers an error in the form of the service', async () => {
     const [one, other] = [await hangingUp(), await hangingUp()];
     const { url } = await start(one.address, other.address);
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -206,7 +206,7 @@ function testsOf(proxy: Proxy): void {
     }
   });
 
-  it('lets the service answer what is too large for it', async () => {
+  it('lets the service answer a request that is too large', async () => {
     const { host } = new URL((await startService()).url);
     const { url } = await start(host);
     const body = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET.padEnd(65_537) });
@@ -223,7 +223,7 @@ function testsOf(proxy: Proxy): void {
     await new Promise((resolve) => slow.once('close', resolve));
   });
 
-  it(`uses ${proxy.connections} connections to an instance for four requests, and closes them first`, async () => {
+  it(`uses ${proxy.connections} connections to an instance for four requests, and closes them before the instance does`, async () => {
     // The shipped text in `brief` says 30 s.
     expect(30_000).toBeLessThan(SERVER_LIMITS.keepAliveTimeoutMs);
     const used = new Set<Socket>();
@@ -260,7 +260,7 @@ function testsOfHaproxy(proxy: Proxy): void {
     ['have 250 connections', 250, {}],
     ['have 8 connections while there are many', 8, { 'fe_conn gt 2000': 'fe_conn gt 0' }],
     ['connect 2,000 times in 10 s', 20, { 'sc_conn_rate(0) gt 2000': 'sc_conn_rate(0) gt 20' }],
-  ])('lets each address %s, and closes further ones', async (_, count, others) => {
+  ])('allows each address %s, and closes further connections', async (_, count, others) => {
     const { address } = await hangingUp();
     const { dial } = await start(address, others);
     for (const localAddress of ['127.0.0.2', '127.0.0.3']) {

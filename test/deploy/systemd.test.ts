@@ -91,7 +91,7 @@ describe.skipIf(!hasCurl)(
   },
 );
 
-it('gives an instance its port, and the time that a drain behind HAProxy takes', () => {
+it('the systemd template unit gives an instance its port, and the time that a drain behind HAProxy takes', () => {
   expect(unit.environment).toMatchObject({ HOST: '127.0.0.1', PORT: '3001' });
   // SHUTDOWN_DELAY, SHUTDOWN_TIMEOUT, and 3 s to close the storage.
   expect(Number.parseInt(unit.setting('TimeoutStopSec'), 10)).toBeGreaterThanOrEqual(25 + 25 + 3);
