@@ -58,7 +58,7 @@ async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<vo
 describe.skipIf(mongo === undefined)(
   `copy, export and import with MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('copies pets in both directions, byte for byte', async () => {
+    it('copy pets in both directions, byte for byte', async () => {
       const first = await sqliteWith(PETS);
       const { url: second } = await freshDatabase(mongo!);
       const third = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
@@ -111,7 +111,7 @@ describe.skipIf(mongo === undefined)(
       },
     );
 
-    it('ends on a signal while the storage does not answer', async () => {
+    it('end on a signal while the storage does not answer', async () => {
       const { url } = await freshDatabase(mongo!);
       const { url: target, proxy } = await throughProxy(url);
       const program = runService({}, ['import', 'examples/pets.ndjson', '--to', target]);
