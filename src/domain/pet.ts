@@ -160,9 +160,9 @@ export const PET_NAME_MAX_LENGTH = 255;
 const CONTROL = '\\x00-\\x1f\\x7f';
 
 /**
- * No control character, and at least one character that is not white space (`\s` of ECMA-262). Generated clients use
- * the pattern, see "The pattern of a name is written for every dialect" in docs/decisions.md. A match takes linear
- * time, because two adjacent repeats never match the same character.
+ * No control character, and at least one character that is not white space. Generated clients use the pattern:
+ * docs/decisions.md, "The pattern of a name is written for every dialect". A match takes linear time, because two
+ * adjacent repeats never match the same character.
  */
 export const PET_NAME_PATTERN = `^[^\\S${CONTROL}]*[^\\s${CONTROL}][^${CONTROL}]*$`;
 

@@ -57,10 +57,9 @@ export type WholeFile = {
 };
 
 /**
- * Writes `FILE.partial`, and renames it when it is complete and on the disk. An older file keeps its permissions. A
- * failure leaves nothing.
+ * Writes `FILE.partial`, and renames it when it is complete and on the disk. Follows a symbolic link. An older file
+ * keeps its permissions. A failure leaves nothing.
  *
- * @param path if it is a symbolic link, its target is written
  * @throws {StorageSetupError} when the file cannot be written
  * @throws the error of `check` or `write`
  */

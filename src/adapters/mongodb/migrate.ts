@@ -37,7 +37,6 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
 const LATER = 'a later build has made or begun step';
 
 async function change(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
-  // Another migration may have ended meanwhile.
   const { stored, repairs } = await plan(db, program);
   if (stored.isLater) throw new StorageSetupError(`${LATER} ${stored.last}, and nothing was changed`);
   for (const repair of repairs) {

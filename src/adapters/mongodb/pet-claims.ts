@@ -19,7 +19,6 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
 /** After this time without a reply, the insert is sent again. */
 const REPLY_TIMEOUT_MS = 5_000;
 
-/** The longest back-off. */
 const MAX_PAUSE_MS = 500;
 
 /** Stores new pets. The insert itself claims their ids: see docs/explanation/ids-on-mongodb.md. */
@@ -28,7 +27,6 @@ export class PetClaims {
   readonly #reads: ConfirmedReads;
   readonly #meter: StorageMeter | undefined;
   readonly #inserts = new Batcher<Claim, void>((claims) => this.#store(claims), { maxWaitMs: Infinity });
-  /** The greatest known id of the term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
   /** The time lost to collisions since this service has stored a pet. */

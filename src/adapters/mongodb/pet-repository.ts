@@ -20,7 +20,6 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
 const isMissing = (result: unknown) => result == null;
 
 export type MongoPetOptions = {
-  /** The limit of every call. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
   /** Why nothing may be stored. `isFresh`: at most 1 s old. Default: nothing forbids it. */

@@ -5,8 +5,7 @@ const LF = 0x0a;
 const BLOCK_BYTES = 65_536;
 
 /**
- * Yields lines without their line feeds. Holds at most a block and a line in memory. Text after the last line feed is a
- * line, unless it is empty.
+ * Yields lines without their line feeds. Holds at most a block and a line in memory.
  *
  * @param maxLineBytes a longer last line may lack its end: the caller refuses it
  */

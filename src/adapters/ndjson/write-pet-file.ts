@@ -32,9 +32,8 @@ export function isCompressed(path: string): boolean {
 }
 
 /**
- * Replaces an older file when all pets are written.
+ * Replaces an older file when all pets are written. Follows a symbolic link.
  *
- * @param path if it is a symbolic link, its target is written
  * @throws {StorageSetupError} when the file cannot be written
  * @throws {PetFileError} when the suffix is that of another compression
  * @throws the error of `check` and of the pets

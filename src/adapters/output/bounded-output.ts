@@ -21,16 +21,14 @@ export type BoundedOutputOptions = {
 };
 
 /**
- * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks or throws. Lines
- * wait up to `MAX_WAITING_BYTES`. Further lines are dropped and counted. A failed write is retried until the process
- * exits. A line that was written in part is continued.
+ * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks or throws.
+ * Lines beyond `MAX_WAITING_BYTES` are dropped and counted. A failed write is retried until the process exits.
  */
 export class BoundedOutput {
   readonly #fd: number;
   readonly #options: BoundedOutputOptions;
   #waiting = '';
   #waitingBytes = 0;
-  /** Taken from `#waiting`, not written yet. */
   #batch: Buffer = Buffer.alloc(0);
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;

@@ -22,9 +22,8 @@ type OnCopied = (progress: Omit<Progress, 'doing'>) => void;
 
 /**
  * Copies the database to one new file, even while a service writes. The copy gets its name when it is complete, sound
- * and on the disk. docs/decisions.md has the reasons ("A backup of SQLite", "A restored database").
+ * and on the disk. docs/decisions.md has the reasons ("A backup of SQLite").
  *
- * @param target a path that does not exist
  * @param onProgress may throw to stop the backup
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
@@ -37,10 +36,9 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
 }
 
 /**
- * Restores a backup to a path without a database. The database gets its name when it is complete, sound and on the
- * disk.
+ * Restores a backup to a path without a database.
  *
- * @returns the last id that no new pet gets
+ * @returns the last id that no new pet is assigned
  * @throws {StorageSetupError} also when a part of a database exists, or a service uses the path
  */
 export async function restore(to: string, from: string, onProgress: OnProgress): Promise<bigint> {

@@ -22,7 +22,7 @@ type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
 };
 
 /**
- * Runs a write in a transaction of its own. Resolves when the write is on the disk and the next start will find it.
+ * Runs a write in a transaction of its own. Resolves when the write is on the disk.
  *
  * @param timeoutMs {@link WRITE_TIMEOUT_MS} by default
  * @throws the error of the write, after which nothing is stored

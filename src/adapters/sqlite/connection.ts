@@ -7,10 +7,10 @@ import { withFile } from './errors.ts';
 import { fileFormatOf } from './file-format.ts';
 
 /**
- * Opens a connection that fails with SQLITE_BUSY instead of blocking the event loop. `retryWhileBusy` tries again.
+ * Opens a connection that fails with SQLITE_BUSY instead of blocking the event loop.
  *
  * @param mode `immutable` ignores the WAL, takes no lock and creates no file; only for a file that no program changes
- * @throws {StorageSetupError} when the path does not lead to a file that is safe to use
+ * @throws {StorageSetupError} when the path does not lead to a usable file
  */
 export function connect(path: string, mode: 'write' | 'read' | 'immutable'): DatabaseSync {
   const file = resolveLinks(path);

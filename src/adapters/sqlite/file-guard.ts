@@ -16,9 +16,9 @@ export type FileGuard = ReturnType<typeof guardFiles>;
  * Refuses writes while a file of the database is missing: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @param db a connection that has read something, so that its WAL exists
- * @param ino the inode of the file before the connection was opened
- * @param lock the path of the service lock, if this process holds it
- * @throws {StorageUnavailable} when a file is missing already, or was replaced since
+ * @param ino the inode before the connection was opened
+ * @param lock the service lock, if this process holds it
+ * @throws {StorageUnavailable} when a file is missing or was replaced
  */
 export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
   const path = fileOf(db);

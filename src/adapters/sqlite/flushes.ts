@@ -9,7 +9,6 @@ const MAX_FLUSHES = 2;
 /** Greater than the id of every pet. */
 const NOTHING_HIDDEN = 2n ** 63n - 1n;
 
-/** The ids that a transaction assigns. */
 export type Batch = {
   /** The last id that was assigned. The first insert reads it from the file. */
   lastId?: bigint;
@@ -47,7 +46,7 @@ export class Flushes {
   /**
    * Hides the pets of a batch until they are on the disk. Call it in the turn of the commit.
    *
-   * @param acknowledge called in the turn in which the pets become visible
+   * @param acknowledge called when the pets become visible
    * @throws the error of `acknowledge`
    */
   async flush({ firstId, lastId = 0n }: Batch, acknowledge: () => void): Promise<void> {

@@ -43,10 +43,10 @@ export type OpenOptions = {
 };
 
 /**
- * Opens the file for a service or a command that writes. Creates the file and its directory if they are missing. Leaves
- * a refused file as it is. docs/explanation/group-commit.md#who-may-open-the-file explains the order of the steps.
+ * Opens the file for a program that writes, and creates a missing one.
+ * docs/explanation/group-commit.md#who-may-open-the-file has the order of the steps.
  *
- * @param host need not warn for a command, which reports failures as errors
+ * @param host need not warn for a command
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
@@ -114,7 +114,6 @@ export async function openSqliteForReading(path: string, mayBeDamaged = false): 
       if (!mayBeDamaged) refuseDamaged(db);
     });
     const keys = new SqliteApiKeyRepository(db, refusedWrite);
-    // The last read of a check.
     const list = async () => {
       const found = await keys.list();
       if (immutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {

@@ -10,8 +10,7 @@ import { endUnclosed, isBusy, retryWhileBusy, setupError } from './errors.ts';
 
 /**
  * Moves the log of an ended process into the database, and waits for the disk: see
- * docs/explanation/group-commit.md#the-recovery-at-the-next-start. A failure ends the process, because closing a
- * connection would checkpoint.
+ * docs/explanation/group-commit.md#the-recovery-at-the-next-start. A failure ends the process.
  *
  * @param reader a read-only connection, which this function closes
  * @throws {StorageSetupError} when another program has the file open for more than 5 s. Nothing has been changed then

@@ -10,9 +10,9 @@ const LOCK_TIMEOUT_MS = 500;
 /**
  * Reserves a file for one process that writes: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
- * @param file the result of `fileOf`, so that every path to the file leads to the same lock
- * @param mayShare whether the caller may work beside a holder, and waits longer until the holder has recovered the file
- * @returns the connection whose end releases the lock; `undefined` beside such a holder
+ * @param file the result of `fileOf`
+ * @param mayShare whether the caller may work beside a holder
+ * @returns the connection whose end releases the lock; `undefined` beside a holder
  * @throws {StorageSetupError} when another process holds the lock, or the lock file cannot be used
  */
 export async function takeServiceLock(file: string, mayShare = false): Promise<DatabaseSync | undefined> {

@@ -8,7 +8,6 @@ export type MintedKey = Pick<ApiKey, 'id' | 'digest'> & {
 
 export type CreatedKey = { readonly key: ApiKey; readonly token: string };
 
-/** Delivers a new key to the operator. */
 export type Deliver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {

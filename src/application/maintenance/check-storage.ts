@@ -11,7 +11,6 @@ import type { CheckableStorage } from '../ports/storage-kind.ts';
 import type { Finding } from '../ports/storage-health.ts';
 import { petIdsWarning } from '../../domain/pet.ts';
 
-/** The numbers of records, damaged records included. */
 export type Checked = { pets: number; apiKeys: number };
 
 export type Checkable = Omit<CheckableStorage, 'close'>;

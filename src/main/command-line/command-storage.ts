@@ -25,7 +25,7 @@ export const TARGETS = urlForms(
  * The default is the storage of the service in the same environment.
  *
  * @param instead the advice when no command can reach the storage
- * @throws {UsageError} when there is no such storage, or no command can reach it
+ * @throws {UsageError}
  */
 export function storageOf(
   option: '--from' | '--to' | 'URL',

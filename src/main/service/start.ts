@@ -45,8 +45,7 @@ const NO_PROXY =
 const LAST_USES_MS = 1_000;
 
 /**
- * Opens the storage, composes the service and listens. Closes what it has opened when a later step fails. Metrics are
- * served from before the storage opens until after it closes.
+ * Opens the storage, composes the service and listens. Closes what it has opened when a later step fails.
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}

@@ -111,7 +111,6 @@ function isOneOf<Table extends object>(table: Table, error: unknown): error is E
   return error instanceof Error && 'kind' in error && Object.hasOwn(table, String(error.kind));
 }
 
-/** The Error schema of the specification. */
 export function errorJson({ code, message, status }: ErrorAnswer): string {
   return JSON.stringify({ code, message, status });
 }

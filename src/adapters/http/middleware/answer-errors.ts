@@ -8,7 +8,7 @@ import { clientAddress } from './request-target.ts';
 
 /**
  * Sets the headers of every answer, and turns every thrown error into an answer. Logs every failure that is not the
- * client's fault. A handler that sets no answer is a bug: the client gets 500.
+ * client's fault.
  *
  * @param trustProxy as for `logRequest`
  */

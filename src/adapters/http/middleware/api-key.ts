@@ -32,8 +32,8 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
 }
 
 /**
- * Counts every request of an API key that has a limit, whatever its outcome, and refuses requests beyond the limit.
- * Requests pass uncounted while the limiter is unavailable.
+ * Counts every request of an API key with a limit, and refuses requests beyond it. Requests pass uncounted while the
+ * limiter is unavailable.
  *
  * @param rateLimit the limit of an API key without its own
  */

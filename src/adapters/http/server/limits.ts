@@ -10,8 +10,8 @@ export const SERVER_LIMITS = {
   /** Longer than the 60 s of common load balancers. */
   keepAliveTimeoutMs: 65_000,
   /**
-   * How long a connection stays open without a byte in either direction, and up to twice as long in the middle of an
-   * answer. Must be longer than any answer takes, and longer than `requestTimeoutMs`, which answers 408.
+   * How long a connection stays open without a byte, and up to twice as long in the middle of an answer. Must be
+   * longer than `requestTimeoutMs`, which answers 408.
    */
   idleTimeoutMs: 40_000,
   maxHeadersBytes: MAX_HEADERS_BYTES,

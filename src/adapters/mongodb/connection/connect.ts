@@ -31,7 +31,6 @@ const EVENTS = [
   ['connectionCheckedIn', 'returned'],
 ] as const satisfies readonly (readonly [keyof ConnectionPoolEvents, ConnectionEvent])[];
 
-/** `meter` counts the connections of every pool. */
 export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
 
 /**

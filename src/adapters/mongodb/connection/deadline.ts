@@ -14,7 +14,6 @@ type Primary = {
   readonly members: string;
 };
 
-/** Limits one call to MongoDB, retries included. */
 export class Deadline {
   /** On the clock of `performance.now()`. */
   readonly atMs: number;

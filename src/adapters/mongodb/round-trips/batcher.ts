@@ -10,10 +10,8 @@ type Pace = {
 type Batch<Item, Reply> = PromiseWithResolvers<Reply> & { readonly items: Item[] };
 
 /**
- * Calls that come during a round trip share the next one, which costs the driver no more CPU time. {@link Pace} limits
- * the wait for a slow or broken connection.
- *
- * A call never shares a round trip that began before the call.
+ * Calls that come during a round trip share the next one, which costs the driver no more CPU time. A call never
+ * shares a round trip that began before the call.
  */
 export class Batcher<Item, Reply> {
   readonly #send: (items: readonly Item[]) => Promise<Reply>;

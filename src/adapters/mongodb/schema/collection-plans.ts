@@ -14,13 +14,11 @@ export type IndexPlan = Readonly<IndexDescriptionInfo> & {
 
 export type CollectionPlan = {
   readonly name: string;
-  /** The word for a document in messages. */
   readonly documentName: string;
   readonly validator: Document;
   readonly indexes: readonly IndexPlan[];
 };
 
-/** Serves lists with a status. */
 export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 } } as const;
 
 /** Allows at most one pet per idempotency key. */
@@ -108,7 +106,6 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
     documentName: 'rate limit count',
     validator: { $jsonSchema: RATE_LIMIT_SCHEMA },
     indexes: [
-      // One count per key.
       { name: 'key_1', key: { key: 1 }, unique: true, remedy: FORGET_COUNTS },
       // Removes a count after its window.
       { name: 'expire_-1', key: { expire: -1 }, expireAfterSeconds: 0, isOptional: true },

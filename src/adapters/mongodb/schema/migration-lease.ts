@@ -9,7 +9,6 @@ import { type SchemaDocument, versionsOf } from './collections.ts';
 /** Without a renewal, a lease ends after this time. */
 const LEASE_MS = 10_000;
 
-/** Longer than a lease. */
 const WAIT_MS = 60_000;
 
 /**
