@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 
 /**
- * Works in a directory with this mode. Permissions do not restrict root, so root becomes the user 65534 (`nobody`)
+ * Works in a directory with this mode. Permissions do not restrict root, so root becomes an ordinary user (65534)
  * during the work.
  */
 export async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
