@@ -15,7 +15,7 @@ const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
  * @param acknowledged the pets that must be there, each as its JSON
  * @param scratch an empty directory for the files
  * @param build the directory of the build that opens it
- * @returns which promise is broken, or why the start is refused
+ * @returns what is wrong (a lost pet, an id that is assigned twice, a refused start), or `undefined`
  */
 export async function openState(
   files: ReadonlyMap<string, Buffer>,

@@ -6,7 +6,7 @@ const KEY_AGE_MS = 10_000;
 
 type Key = { readonly id: string; readonly token: string };
 
-/** Makes and revokes API keys with the commands of the service, as long as it runs. */
+/** Makes and revokes API keys with the commands of the service, until `stop` is called. */
 export class SoakKeys {
   made = 0;
   revoked = 0;

@@ -31,7 +31,7 @@ const CATEGORIES = [
 
 const LONGEST_IN_BYTES = '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH);
 
-/** The contract of `PetRepository`, except what {@link petRepositoryModel} tries. */
+/** The contract of `PetRepository`, except the random sequences of calls that {@link petRepositoryModel} tries. */
 export function petRepositoryContract(storage: TestedStorage): void {
   // A new method does not compile without cases.
   const cases: Readonly<Record<keyof PetRepository, (storage: TestedStorage) => void>> = {
@@ -70,7 +70,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.findById(99n)).toBeUndefined();
   });
 
-  it('assigns distinct ids to concurrent inserts, and returns its own pet to each caller', async () => {
+  it('assigns another id to each concurrent insert, and returns to each caller the pet that it inserted', async () => {
     const { pets } = await opened(storage);
     const names = numbers(PAGE_SIZE.max + 20).map((n) => `pet ${n}`);
 
@@ -133,7 +133,7 @@ function findByIdContract(storage: TestedStorage): void {
 function listContract(storage: TestedStorage): void {
   const { holdInsert } = storage;
   it.skipIf(typeof holdInsert === 'string')(
-    `hides no pet from a reader that continues after the last one, even if one insert takes longer than the next${unlessExcused(holdInsert)}`,
+    `shows every pet to a reader that continues after the last pet, even if a later insert finishes first${unlessExcused(holdInsert)}`,
     async () => {
       const { slow, other, release } = await (holdInsert as () => Promise<HeldStore>)();
       const held = slow.insert(aPet({ name: 'held' }));
@@ -151,7 +151,7 @@ function listContract(storage: TestedStorage): void {
     },
   );
 
-  it('ignores changes to a query during its list', async () => {
+  it('ignores changes that are made to a query while list() runs', async () => {
     const { pets } = await opened(storage);
     const inserted = await stored(pets, ...numbers(6).map(() => ({})));
     const query: PetQuery = { limit: 2, after: 1n };

@@ -41,7 +41,7 @@ type Metrics = ReadonlyMap<string, ReadonlySet<string>>;
 
 type Use = { readonly name: string; readonly labels: readonly string[] };
 
-/** The metrics of an expression, each with the labels that the expression selects it by or keeps of it. */
+/** The metrics in an expression. Each has the labels in its `{…}` and in the `by (…)` of the expression. */
 function usesOf(expression: string): readonly Use[] {
   const grouped = Array.from(expression.matchAll(/\bby \(([^)]*)\)/g), ([, list = '']) =>
     list.split(/, */),
@@ -57,7 +57,7 @@ function usesOf(expression: string): readonly Use[] {
 
 /** The labels of each metric that a real service exposes after real requests, or that Prometheus makes from them. */
 async function existing(): Promise<Metrics> {
-  // The log is that of SQLite.
+  // Only SQLite has the metrics of a write-ahead log.
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const { url, metricsUrl } = await startService({ METRICS_PORT: '0', DATABASE_URL });
   await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
@@ -131,7 +131,7 @@ it('the dashboard has a different id for each panel, and variables that exist', 
   expect(queries).toStrictEqual([undefined, 'petstore_storage_ready', 'petstore_storage_ready']);
 });
 
-it('the alert rules have a bucket at the objective of the latency', () => {
+it('the limit of the latency in the alert rules is one of the buckets of the histogram', () => {
   const bounds = new Set(Array.from(alerts.matchAll(/le="([^"]*)"/g), ([, le]) => Number(le)));
   expect(bounds).toStrictEqual(new Set([0.25]));
   expect(DURATION_BUCKETS).toContain(0.25);

@@ -163,7 +163,7 @@ it.each([
     ],
   ],
 ] as const)('every field of a stored record is checked: %s', (field, must, values) => {
-  // A list of one valid value is no value of the field, though a regular expression matches it.
+  // An array with one valid value is refused, too. A regular expression alone would accept it, because it reads a text.
   for (const value of [...values, [key[field as keyof typeof key]]]) {
     expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
       `${field} ${must}`,
@@ -185,7 +185,7 @@ it.each([
   expect(apiKeyState(ends, NOW)).toBe(state);
 });
 
-it('endedKey keeps the earlier of two ends of a key', () => {
+it('endedKey changes an expiry or a revocation only to an earlier time', () => {
   const later = endedKey(key, 'expiresAt', LATER);
   expect(later).toStrictEqual({ ...key, expiresAt: LATER });
   expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });

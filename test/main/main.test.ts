@@ -93,7 +93,7 @@ it('a start that fails reports every invalid variable on its own line', async ()
   );
 });
 
-// No machine has the address 192.0.2.1: RFC 5737. A label of 64 letters is refused without asking a server.
+// No machine has the address 192.0.2.1: RFC 5737. A part of a host name has at most 63 letters, so no DNS server is asked for one of 64.
 it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
   [
     'a port in use, after it made a key and received a SIGHUP,',
@@ -106,7 +106,7 @@ it.each<readonly [what: string, env: () => Promise<Record<string, string>>, prob
     /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
   ],
   [
-    'a HOST that is a URL, without its password',
+    'a HOST that is a URL, and hides its password',
     async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}`, API_KEYS: KEY }),
     /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
   ],

@@ -19,7 +19,7 @@ import { StorageSetupError } from '../../src/application/ports/storage-errors.ts
 import type { TestMongo } from './mongodb.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
-// Declared again instead of imported: the stored form is an interface too.
+// Not imported on purpose: a test must fail if the adapter changes the form of stored pets.
 type StoredPet = { _id: bigint; name: string; categoryId: bigint; status: string; op?: UUID };
 
 export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
@@ -91,7 +91,7 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   return outcome.status === 'rejected' ? outcome.reason.message : '';
 }
 
-/** Takes an id, and reserves all up to another one. */
+/** Inserts a fence, which takes `id` and reserves the ids up to `upTo`. */
 export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<void> {
   const fence: Document = { _id: new Double(Number(id)), upTo };
   await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });

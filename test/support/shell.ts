@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Program, ROOT, run } from './process.ts';
 import { testDirectory } from './test-directory.ts';
 
-/** A directory with what the commands of a page need of the project, where they leave their files. */
+/** A new directory in which the commands of a document run. It has links to the parts of the project that they use. */
 export async function freshClone(): Promise<string> {
   const directory = await testDirectory();
   const needed = ['bin', 'examples', 'node_modules', 'package.json'];
@@ -11,14 +11,14 @@ export async function freshClone(): Promise<string> {
   return directory;
 }
 
-/** One shell, as a reader has it. A service runs in its background. */
+/** One shell, as a person has it who follows a document. The services run in its background. */
 export class Shell {
   readonly program: Program;
   #blocks = 0;
   #services = 0;
 
   constructor(cwd: string) {
-    // A free port. Enough requests for the tour, and not for all animals a second time.
+    // Any free port. 400 requests are enough for the tour of the README. The test of the README meets the limit.
     this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
     this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
   }
@@ -34,10 +34,10 @@ export class Shell {
   }
 
   /**
-   * Runs commands that end with a start. Resolves with the line that it prints on standard error, by default the request
-   * to paste.
+   * Runs commands, the last of which starts a service. Resolves with a line that the service prints on standard error: by
+   * default the `curl` command to paste.
    *
-   * @param sign how the line begins. Each start of the shell prints one
+   * @param sign the beginning of the line. Every service that this shell starts must print one such line
    */
   async starts(lines: string, sign = '  curl '): Promise<string> {
     // `npm ci` would remove the packages that this test runs on.

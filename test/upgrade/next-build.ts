@@ -5,8 +5,8 @@ import { type Program, ROOT, run, SERVICE, SERVICE_ENV } from '../support/proces
 import { testDirectory } from '../support/test-directory.ts';
 
 /**
- * The next version of the product: pets may have a `nickname`, and each storage has one step, with a column or a wider
- * validator, and an index. The patch follows the recipe "Add a field to a pet" of docs/explanation/architecture.md.
+ * The next version of the product. Pets may have a `nickname`. Each storage has one more migration step: SQLite adds a
+ * column and an index, MongoDB an index and a validator that accepts more. The patch follows the recipe "Add a field to a pet" of docs/explanation/architecture.md.
  */
 const PATCH = join(ROOT, 'test/upgrade/next-build.patch');
 
@@ -16,7 +16,7 @@ const STALE = `The patch of the next build does not fit the sources any more. Ma
   npx biome format --write src && npx tsc -p tsconfig.json
   git diff -U1 src > next-build.patch && git checkout src && mv next-build.patch test/upgrade/`;
 
-/** What a build consists of. Its packages are those of this build. */
+/** The files to copy. The next build uses the `node_modules` of this clone. */
 const PARTS = ['src', 'bin', 'package.json', 'tsconfig.json'];
 
 /** Makes the next build in a new directory, which the end of the test removes. */
@@ -30,7 +30,7 @@ export async function nextBuild(): Promise<string> {
 export async function makeNextBuild(root: string): Promise<void> {
   for (const part of PARTS) await cp(join(ROOT, part), join(root, part), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  // Not as a part of a repository that the directory may be in.
+  // Otherwise `git apply` would use a repository that contains the directory.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   const { status, stderr } = spawnSync('git', ['apply', PATCH], { cwd: root, env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${stderr}${STALE}`);

@@ -30,7 +30,6 @@ export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'base
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly probe: StorageProbe;
-  /** `/readyz` answers 503 during a drain. */
   readonly isDraining: () => boolean;
   readonly log: RequestLog;
   /** Base of absolute URLs, without a trailing slash. `undefined`: the request decides. */

@@ -13,9 +13,9 @@ const SPACE = /[ \t\n\r]*/y;
 const TOKEN = /[[\]{}:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+/y;
 const VALUE = /^(?:[[{"]|-?\d|true|false|null)/;
 
-/** The offset of the first token where a value must be, or the length of the text. */
+/** The offset of the first token that is no value where a value must be, or the end of the tokens. */
 function firstMisplacedToken(text: string): number {
-  // A value must follow, as after a colon.
+  // The text must begin with a value, as if a colon came before.
   let before = ':';
   for (let offset = 0; ; ) {
     SPACE.lastIndex = offset;

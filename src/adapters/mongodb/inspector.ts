@@ -25,15 +25,14 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
       for (const { ids } of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
       }
-      // No validator has checked older documents. API keys are read one by one in any case.
-      // The validator of a later build may accept more.
+      // A document may be older than the validator. API keys are read elsewhere, and a later build may accept more.
       const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys' && !stored.isLater);
       for (const { name, documentName, validator } of validated) {
         const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
         const next = () => read(() => invalid.next());
         for (let document = await next(); document !== null; document = await next()) {
           const found = document;
-          // The read of the pets reports the damage.
+          // `CheckStorage` reads all pets, and reports this damage.
           if (name === 'pets' && hasPetId(found) && isDamaged(() => toArchivedPet(found))) continue;
           const id = isLong(found._id) ? String(found._id) : BSON.EJSON.stringify(found._id);
           yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };

@@ -10,7 +10,6 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 const FIRST_RETRY_MS = 5;
 const LONGEST_RETRY_MS = 100;
 
-/** How long `end` may block. */
 const EXIT_MS = 500;
 
 export type BoundedOutputOptions = {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { WhilePetsNeverChange } from '../../application/ports/pets-never-change.ts';
 import type { Pet } from '../../domain/pet.ts';
 
-/** Limits the pets, and also the keys that were read once: together 3 to 18 MB. */
+/** The most pets in the cache, and the most keys in `#readOnce`. Both take 3 to 18 MB together. */
 const MAX_PETS = 10_000;
 
 /** The longest time for which a change by another program stays unnoticed. */
@@ -29,7 +29,7 @@ export class ReadCache {
     return this.#found.get(key);
   }
 
-  /** Keeps what is read for the second time. Call it in the turn of the `get` that found nothing. */
+  /** Keeps the pets at the second read of the key. Call it right after the `get`, without an `await` between. */
   add(key: bigint | string, pets: readonly Pet[]): void {
     if (this.#readOnce.size >= MAX_PETS) this.#readOnce.clear();
     if (!this.#readOnce.delete(key)) {
@@ -41,7 +41,7 @@ export class ReadCache {
     this.#pets += pets.length;
   }
 
-  /** Call it before this connection writes pets whose ids need not be the greatest. */
+  /** Call it before this connection writes a pet whose id may be less than a stored id. */
   clear(): void {
     this.#found.clear();
     this.#pets = 0;

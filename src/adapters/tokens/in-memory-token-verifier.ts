@@ -5,7 +5,6 @@ import { SCOPES } from '../../domain/api-key.ts';
 /** A key that is known at start, without its token. */
 export type KnownKey = {
   readonly caller: Caller;
-  /** SHA-256 of the token. */
   readonly digest: Buffer;
 };
 

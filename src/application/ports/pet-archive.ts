@@ -3,7 +3,7 @@ import type { Idempotency } from './pet-repository.ts';
 
 /** Everything that a storage stores about a pet. */
 export type ArchivedPet = Pet & {
-  /** The idempotency key of the create request. A retry on the target of a copy is therefore replayed. */
+  /** The key of the create request. A copy has it too, so the new storage replays a repeated request. */
   readonly idempotency?: Idempotency;
 };
 
@@ -86,13 +86,13 @@ export type Survey = {
   readonly count: number;
   /** The greatest id of a pet, or 0. Later pets with greater ids are not part of the run. */
   readonly greatestId: bigint;
-  /** The target must assign no id up to `lastId` to another pet. At least `greatestId`. */
+  /** At least `greatestId`. The target must assign no id up to this one to a new pet. */
   readonly lastId: bigint;
 };
 
 /**
- * Pets in ascending order of id, for repeated reads. A storage rejects with `DamagedPet` or `StorageUnavailable`, a
- * file with errors of its own.
+ * The source of a copy, which can be read repeatedly, in ascending order of id. A storage rejects with `DamagedPet` or
+ * `StorageUnavailable`, a file with errors of its own.
  */
 export interface PetSource {
   /** Counts the pets. Checks a whole file, so an invalid file is rejected before anything is written. */

@@ -28,19 +28,19 @@ function next(limit: number, after: number): Record<string, string> {
 // Otherwise a client that follows the link would loop for ever.
 test.each([
   ['at the beginning', 3, '', next(20, 3)],
-  ['at the beginning, of id 0', 0, '', next(20, 0)],
+  ['at the beginning, and the damaged pet has the id 0', 0, '', next(20, 0)],
   ['before it', 3, `?limit=1&cursor=${cursorOf(2)}`, next(1, 3)],
   ['at the damaged pet', 3, `?cursor=${cursorOf(3)}`, {}],
   ['after it', 3, `?cursor=${cursorOf(4)}`, {}],
 ])(
-  'the error about a damaged pet links to the pets after it only if this leads forwards: the page begins %s',
+  'the error links to the page after the damaged pet only if the page begins before that pet: it begins %s',
   async (_, id, query, link) => {
     await using api = await startWith(new DamagedPet(BigInt(id), 'its name is empty'));
     expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
   },
 );
 
-test('a damaged pet is 503 for a get of its id and for a retry of its create, and is logged each time', async () => {
+test('a get of a damaged pet, and a retry of its create, are answered with 503 and logged each time', async () => {
   const error = new DamagedPet(3n, 'its name is empty');
   await using api = await startWith(error);
   const id = { 'x-request-id': 'the-damaged-one' };

@@ -6,7 +6,7 @@ import { petBody } from '../../support/pets.ts';
 
 const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
 
-test('a request with an Idempotency-Key adds one pet, however often it is sent and however it is written, and marks every repetition', async () => {
+test('requests with one Idempotency-Key and an equal body, in any JSON form, add one pet, and each repeated answer is marked', async () => {
   await using api = await startApi();
   const post = async (body: string) => whole(await api.post(body, { 'idempotency-key': 'a' }));
   expect(await post(petBody())).toStrictEqual(CREATED);
@@ -17,7 +17,7 @@ test('a request with an Idempotency-Key adds one pet, however often it is sent a
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
 });
 
-test('an Idempotency-Key of another API key is another request, unless the other key replaces the first key', async () => {
+test('two API keys may use one Idempotency-Key for different requests, unless one of the keys replaces the other', async () => {
   const tokens = new InMemoryTokenVerifier([
     knownKey({ label: 'tests', token: KEY }),
     knownKey({ label: 'others', token: 'another-key' }),

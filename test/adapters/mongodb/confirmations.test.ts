@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10_000;
 
 type Server = { readonly address: string; readonly type: string; readonly setName: string | null };
 
-/** Members of a set: the primary, then those with these types. */
+/** The members of a replica set: `primary` is "ADDRESS TERM", and `others` are the types of the other members. */
 const members = (primary: string, ...others: readonly string[]): Server[] => [
   { address: primary.split(' ')[0]!, type: 'RSPrimary', setName: 'rs', ...electedIn(primary) },
   ...others.map((type, n) => ({ address: `other-${n}`, type, setName: type === 'Unknown' ? null : 'rs' })),
@@ -16,7 +16,7 @@ const members = (primary: string, ...others: readonly string[]): Server[] => [
 const electedIn = (primary: string) => ({ electionId: { toHexString: () => primary.split(' ')[1] } });
 const WHOLE = ['RSSecondary', 'RSSecondary'] as const;
 
-/** What the driver tells, and the confirmations that it is asked for. The test answers those. */
+/** Reports the members as the driver does, and keeps each confirmation until the test answers it. */
 class DriverModel {
   readonly client = new EventEmitter();
   readonly confirmations: (PromiseWithResolvers<unknown> & { readonly args: unknown })[] = [];
@@ -129,7 +129,7 @@ it.each([
   expect(driver.confirmations).toHaveLength(confirmations);
 });
 
-it('ConfirmedReads knows from the first topology event which primary it has confirmed', async () => {
+it('ConfirmedReads does not confirm a primary again if the first topology event names the same primary', async () => {
   await confirmed();
   const [primary, ...others] = members('a 1', ...WHOLE);
   const before = { servers: new Map([[primary!.address, primary]]) };

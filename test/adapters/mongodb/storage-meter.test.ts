@@ -25,7 +25,7 @@ async function metered(url: string) {
 }
 
 describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
-  it('is notified of the commits that inserts share, without the inserts that the server rejected', async () => {
+  it('receives the number of stored inserts of each commit, without the rejected inserts', async () => {
     const { url } = await freshDatabase(mongo!);
     const { pets, inserts } = await metered(url);
     await pets.insert(rex);

@@ -27,7 +27,7 @@ async function* batches(failure?: Error) {
   yield PETS.slice(1000);
 }
 
-it('a complete file has the lines that every build has written', () => {
+it('a complete file has lines of the same form as in every earlier build', () => {
   const idempotency = { key: 'a'.repeat(64), fingerprint: 'b'.repeat(64) };
   const hashes = `"idempotency":{"key":"${idempotency.key}","fingerprint":"${idempotency.fingerprint}"}`;
   expect(petLines([anArchivedPet({ id: 1n, idempotency })])).toBe(
@@ -54,7 +54,7 @@ it.each([
 it.each([
   ['an existing file', 'older\n', 'pets.ndjson'],
   ['a missing file, by way of a linked directory', undefined, 'linked/pets.ndjson'],
-])('a complete file is the target of a symbolic link: %s', async (_, text, name) => {
+])('a complete file replaces the target of a symbolic link: %s', async (_, text, name) => {
   const directory = await testDirectory();
   const [elsewhere, link] = [join(directory, 'elsewhere'), join(directory, name)];
   await mkdir(join(directory, 'far', 'away'), { recursive: true });

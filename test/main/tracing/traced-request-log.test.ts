@@ -18,7 +18,7 @@ const SPAN = 'b7ad6b7169203331';
 const IDS = { trace_id: TRACE, span_id: SPAN, trace_flags: '01' };
 const AWAY = new StorageUnavailable('no primary');
 
-/** The ids in the line of a report that comes while a request is worked on. */
+/** Reports during a request. Returns the trace ids of the log line. */
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });

@@ -2,7 +2,6 @@ export type Deprecation = {
   readonly since: Date;
   /** The operation is gone from this instant on, the first of a day in UTC. */
   readonly sunset: Date;
-  /** Method and path. */
   readonly replacement: string;
 };
 

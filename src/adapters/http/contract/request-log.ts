@@ -52,6 +52,6 @@ export interface RequestLog {
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
   /** Called up to thousands of times per second with the same error. */
   connectionError(error: ConnectionError): void;
-  /** The request passes uncounted. */
+  /** The request passes the rate limit uncounted. */
   notLimited(error: StorageUnavailable, requestId: string): void;
 }

@@ -46,7 +46,6 @@ type Connections = ReadonlyMap<Socket, Connection>;
 
 export type ListenOptions = {
   readonly host: string;
-  /** 0 takes a free port. */
   readonly port: number;
   readonly log: RequestLog;
   /** Serves HTTPS with this certificate. Default: plain HTTP. */

@@ -1,7 +1,7 @@
 type Pace = {
   /** The longest wait for the reply to the last round trip. `Infinity`: one round trip at a time. Default: 5. */
   readonly maxWaitMs?: number;
-  /** Whether the wait is as long after an early reply, too. Default: no. */
+  /** Whether it waits for `maxWaitMs` even after an early reply. Default: no. */
   readonly alwaysWaits?: boolean;
   /** Default: 1,000, which is 1.3 MB for pets of the greatest size. */
   readonly maxCalls?: number;
@@ -10,8 +10,8 @@ type Pace = {
 type Batch<Item, Reply> = PromiseWithResolvers<Reply> & { readonly items: Item[] };
 
 /**
- * Calls that come during a round trip share the next one, which costs the driver no more CPU time. A call never
- * shares a round trip that began before the call.
+ * Calls that come during a round trip share the next one. For the driver, it costs the CPU time of a single call. A
+ * call never shares a round trip that began before the call.
  */
 export class Batcher<Item, Reply> {
   readonly #send: (items: readonly Item[]) => Promise<Reply>;

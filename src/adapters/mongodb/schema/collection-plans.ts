@@ -107,7 +107,6 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
     validator: { $jsonSchema: RATE_LIMIT_SCHEMA },
     indexes: [
       { name: 'key_1', key: { key: 1 }, unique: true, remedy: FORGET_COUNTS },
-      // Removes a count after its window.
       { name: 'expire_-1', key: { expire: -1 }, expireAfterSeconds: 0, isOptional: true },
     ],
   },

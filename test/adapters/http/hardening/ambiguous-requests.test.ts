@@ -5,13 +5,16 @@ import { post } from '../raw-requests.ts';
 
 const expectExactly = sharedService();
 
-/** Expects one answer, the last of the connection. Nothing else is a request. */
+/** Expects one answer, after which the connection closes. The smuggled bytes are not read as a request. */
 const expectRefusal = (bytes: string) => expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
 
 describe('a request with an ambiguous length is refused, and nothing after it is processed', () => {
   test.each([
     ['a length and chunks', LENGTH + TE],
-    ['chunks and a length, in odd cases', `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${BODY.length}\r\n`],
+    [
+      'chunks and a length, in mixed upper and lower case',
+      `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${BODY.length}\r\n`,
+    ],
     ['a length and an empty coding', `Content-Length: ${BODY.length}\r\nTransfer-Encoding:\r\n`],
     ['a length and an unknown coding', `Content-Length: ${BODY.length}\r\nTransfer-Encoding: xchunked\r\n`],
     ['a coding in the next line', `Transfer-Encoding:\r\n chunked\r\n`],

@@ -30,7 +30,7 @@ test.concurrent.for([
   },
 );
 
-// Otherwise the connection ends with unread bytes, and is reset: the client fails to send before it reads.
+// If the body were not read, the close would reset the connection, and the client would not read the answer.
 test('a body that is too long is discarded before the last answer of its connection', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
@@ -41,7 +41,7 @@ test('a body that is too long is discarded before the last answer of its connect
   await connection.closed();
 });
 
-test('the last answer of a connection waits for its body for at most one second', async () => {
+test('the service waits for at most one second for the body of the request that it answers last', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
   for (let i = 0; i < 2; i++) await connection.send(chunk);
