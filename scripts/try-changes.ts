@@ -23,14 +23,15 @@ const TESTS = ['test/contracts', 'test/adapters/http/openapi'];
 
 /** They run a build with the change on what a build without it has stored. */
 const UPGRADE_TESTS = ['test/upgrade/fixtures.test.ts', 'test/upgrade/sqlite.test.ts'];
-/** It asks for the field of its own patch. */
+
+/** Leaves out a test that names the field of next-build.patch. */
 const UNFIT = '^(?!.*stores new fields)';
 
 const patchOf = (name: string) => join(CHANGES, `${name}.patch`);
 
 /** @throws {Error} when the command fails; its output goes to this terminal, unless it is piped */
 function run(cwd: string, command: string, args: readonly string[], options: SpawnSyncOptions = {}): string {
-  // Not as a part of a repository that the directory may be in.
+  // Otherwise git would use a repository that contains the directory.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(cwd) };
   const { status, stdout, error } = spawnSync(command, args, { stdio: 'inherit', ...options, cwd, env });
   if (status !== 0) {
@@ -117,7 +118,9 @@ async function save(name: string, directory: string): Promise<void> {
 const [action, name, directory] = process.argv.slice(2);
 if (action === '--open' && name && directory) await open(name, resolve(directory));
 else if (action === '--save' && name && directory) await save(name, resolve(directory));
-else {
+else if (action !== undefined && action !== '--types') {
+  throw new Error(`${action} is none of --types, --open NAME DIR and --save NAME DIR`);
+} else {
   const patches = await Array.fromAsync(glob('*.patch', { cwd: CHANGES }));
   for (const patch of patches.toSorted()) await check(basename(patch, '.patch'), action === '--types');
 }

@@ -13,7 +13,7 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** What the page shows as the output of the commands of a section. */
+/** The output of the commands of a section, as the page shows it. */
 function shown(section: string): string {
   const outputs = blocks.filter((block) => block.section === section && block.language !== 'sh');
   return outputs.map(({ text }) => text).join('');

@@ -124,7 +124,7 @@ it('every message on the page What went wrong is one that the sources have', () 
     const found = language === 'json' ? text.matchAll(/"(?:message|msg)":("(?:[^"\\]|\\.)*")/g) : [];
     return Array.from(found, ([, message = '']) => JSON.parse(message) as string);
   });
-  // A message in the first cell of a row has words. Others are texts of clients and of the system.
+  // A message in the first cell of a row has several words. A single word there is a code of a client or of the system.
   const cells = Array.from(page.matchAll(/^\| ([^|]*) \|/gm), ([, cell = '']) => cell);
   const quoted = cells.flatMap((cell) =>
     Array.from(cell.matchAll(/`([^`]+ [^`]+)`/g), ([, text = '']) => text),

@@ -52,9 +52,9 @@ export async function freshDatabase(
 }
 
 /**
- * Returns a function that gives the running test an empty, migrated database. It is always the same one: creating one
- * takes ten times as long as emptying one. For tests that change documents only, and whose calls have all settled when
- * they end. Others use {@link freshDatabase}.
+ * Returns a function that empties one migrated database for the running test. Creating a database takes ten times as
+ * long as emptying it. Use it only in tests that change nothing but documents, and that wait for all their calls. The
+ * other tests use {@link freshDatabase}.
  */
 export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase> {
   let database: TestDatabase | undefined;
@@ -77,7 +77,7 @@ export async function openService(url: string, reports: Reports = {}) {
   return storage;
 }
 
-/** What an inspector finds in a database. */
+/** The findings of an inspector in a database. */
 export async function findingsIn(url: string): Promise<readonly string[]> {
   const { db, reads } = await openClient(url);
   const found = await Array.fromAsync(mongoInspector(db, reads).findings());

@@ -56,7 +56,7 @@ const end = (seconds: number, failedRequests: number) => {
   return { level: WARN, msg: 'requests succeed again', seconds, failedRequests };
 };
 
-/** What a request does to the log. */
+/** The calls with which a request reports to the log, by name. */
 const REPORTS: Readonly<Record<string, (log: RequestLog) => void>> = {
   unreachable: (log) => log.failed(NO_PRIMARY, 'r'),
   full: (log) => log.failed(new StorageUnavailable('the disk is full'), 'r'),
