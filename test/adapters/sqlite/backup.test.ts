@@ -22,18 +22,18 @@ import {
 } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
-const quietly = () => {};
+const ignoreProgress = () => {};
 
-/** A file with pets and a key, which a service has open. */
-async function served(pets = PETS) {
+/** Opens a service, and stores pets and a key in its file. Resolves with the file and a path for its copy. */
+async function serveFile(pets = PETS) {
   const { file, archive, keys } = await newService();
   await archive.write(pets);
   await keys.insert(aKey(1));
   return { file, copy: join(dirname(file), 'backup.db') };
 }
 
-/** A file of 20 MB, which takes several steps. */
-async function large(): Promise<{ file: string; copy: string }> {
+/** Makes a file of 20 MB. SQLite backs it up in several steps. */
+async function makeLargeFile(): Promise<{ file: string; copy: string }> {
   const file = await fileWith([]);
   using db = new DatabaseSync(file);
   db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
@@ -48,10 +48,10 @@ async function expectRefused(working: Promise<unknown>, message: string | RegExp
 
 describe('a backup of a SQLite file', () => {
   it('has the pets and keys that a service has stored, in one file that only its owner can read', async () => {
-    const { file, copy } = await served();
+    const { file, copy } = await serveFile();
     const before = await readdir(dirname(file));
 
-    await backUp(file, copy, quietly);
+    await backUp(file, copy, ignoreProgress);
 
     expect((await readdir(dirname(file))).toSorted()).toStrictEqual([...before, 'backup.db'].toSorted());
     expect((await stat(copy)).mode & 0o777).toBe(0o600);
@@ -67,18 +67,18 @@ describe('a backup of a SQLite file', () => {
     ['no pet yet', 'DELETE FROM pets; DELETE FROM sqlite_sequence', 1_000_000_000_000n],
     ['almost all ids assigned', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
   ])('continues with ids that were never assigned: %s', async (_, change, last) => {
-    const { file, copy } = await served();
+    const { file, copy } = await serveFile();
     otherConnection(file).exec(change);
 
-    await backUp(file, copy, quietly);
+    await backUp(file, copy, ignoreProgress);
 
     const { archive, close } = await openSqliteForReading(copy);
     onTestFinished(close);
     expect(await archive.lastId()).toBe(last);
   });
 
-  it('is one snapshot that only its owner can read, even while another process keeps writing', async () => {
-    const { file, copy } = await large();
+  it('is a consistent snapshot, and always readable by its owner only, while another process writes', async () => {
+    const { file, copy } = await makeLargeFile();
     const service = writer(file, 4);
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
     const shares: number[] = [];
@@ -91,7 +91,7 @@ describe('a backup of a SQLite file', () => {
 
     expect([service.hasEnded, service.stderr]).toStrictEqual([false, '']);
     await service.kill();
-    // It never starts again.
+    // The shares never decrease, so the backup never began again.
     expect(shares).toStrictEqual(shares.toSorted((a, b) => a - b));
     expect(shares.length).toBeGreaterThan(3);
     const { n } = otherConnection(copy).prepare('SELECT count(*) AS n FROM pets').get() as { n: bigint };
@@ -100,9 +100,9 @@ describe('a backup of a SQLite file', () => {
   });
 
   it('contains a damaged pet unchanged', async () => {
-    const { file, copy } = await served();
+    const { file, copy } = await serveFile();
     damage(file, `UPDATE pets SET status = 'eaten' WHERE id = 1`);
-    await backUp(file, copy, quietly);
+    await backUp(file, copy, ignoreProgress);
     expect(otherConnection(copy).prepare('SELECT status FROM pets WHERE id = 1').get()).toEqual({
       status: 'eaten',
     });
@@ -113,22 +113,22 @@ it('a backup is refused when the database is damaged', async () => {
   const file = await fileWith(archivedPets(2000));
   const bytes = await readFile(file);
   const copy = join(dirname(file), 'backup.db');
-  // In the middle of the pets: the header and the schema stay as they are.
+  // Pages of pets are overwritten. The header and the schema stay as they are.
   await writeFile(file, bytes.fill(0xff, 10 * 4096, 14 * 4096));
 
-  await expectRefused(backUp(file, copy, quietly), /is damaged; nothing was written$/);
+  await expectRefused(backUp(file, copy, ignoreProgress), /is damaged; nothing was written$/);
   expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
 });
 
-it('a restore is refused when a command creates the database at the same time, and the key of that command stays', async () => {
-  const { file, copy } = await large();
-  await backUp(file, copy, quietly);
+it('a restore is refused when a command creates the database at the same time, and keeps the key of that command', async () => {
+  const { file, copy } = await makeLargeFile();
+  await backUp(file, copy, ignoreProgress);
   const target = await newFile();
   let creating: ReturnType<typeof openKeys> | undefined;
   const restoring = restore(target, copy, () => {
-    // No service can start meanwhile.
+    // The restore holds the service lock, so no service can start.
     expect(() => writeLock(`${target}.lock`)).toThrow('locked');
-    // It creates the file at once, and writes the key later.
+    // The command creates the file now, and writes its key after the restore.
     creating ??= openKeys(target);
   });
   await expectRefused(restoring, `${target} exists, and restore replaces nothing; `);

@@ -4,7 +4,7 @@ import { newPet } from '../../../src/domain/pet.ts';
 
 const REX = newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' });
 
-// Existing files contain them.
+// Existing files contain these checksums.
 it('the checksum of a pet is the same in every build', () => {
   expect(petChecksum(1n, REX)).toBe(3_484_527_538);
   expect(idempotencyChecksum(1n, 'ab', 'cd')).toBe(3_431_445_330);

@@ -21,14 +21,14 @@ import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
-it('the inserts of two turns share a commit, and the meter is notified before any of them resolves', async () => {
+it('the inserts of two turns of the event loop share a commit, which the meter receives before any insert resolves', async () => {
   const reports: number[] = [];
   const meter = {
     insertsCommitted: (inserts: number) => void reports.push(inserts),
     connection() {},
     log() {},
   };
-  const { file, pets, queue } = await opened({ meter });
+  const { file, pets, queue } = await openQueue({ meter });
   const before = await commits(file);
   const insert = async () => {
     await pets.insert(rex);
@@ -45,15 +45,15 @@ it('the inserts of two turns share a commit, and the meter is notified before an
   expect(reports).toStrictEqual([51, 1]);
 });
 
-it('a change of an API key waits for no later insert, and fails alone', async () => {
-  const { db, pets, queue } = await opened();
+it('a change of an API key is made before later inserts, and they succeed when it fails', async () => {
+  const { db, pets, queue } = await openQueue();
   const failing = queue.write(() => db.exec('?')).catch(String);
   const [stored, , failed] = await Promise.all([queue.write(() => count(db)), pets.insert(rex), failing]);
   expect([stored, failed]).toStrictEqual([0n, expect.stringContaining('syntax error')]);
 });
 
 it('a write that times out during a checkpoint is never stored', async () => {
-  const { disk, db, pets } = await openedOnHeldDisk({ timeoutMs: 50 });
+  const { disk, db, pets } = await openQueueOnHeldDisk({ timeoutMs: 50 });
   const checkpoint = Promise.withResolvers<void>();
   disk.checkpointIfDue = () => checkpoint.promise;
   await expect(pets.insert(rex)).rejects.toThrow('was not stored');
@@ -70,7 +70,7 @@ it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
   ['a key that is not a SHA-256', rex, { ...idempotency, key: 'no hash' }, 'constraint'],
   ['a fingerprint that is not a SHA-256', rex, { ...idempotency, fingerprint: '' }, 'constraint'],
 ])('an insert that the table refuses fails alone: %s', async (_, pet, key, message) => {
-  const { db, pets } = await opened();
+  const { db, pets } = await openQueue();
 
   const [before, refused, after] = await Promise.allSettled([
     pets.insert(rex),
@@ -87,13 +87,13 @@ it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
     status: 'rejected',
     reason: { message: expect.stringContaining(message) },
   });
-  // A bug: neither the client nor the disk is at fault.
+  // Such an insert is a bug of the program, so the error does not blame the storage.
   expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
   expect(count(db)).toBe(2n);
 });
 
 it('a failure that no single row causes fails the batch with its own error, and nothing of the batch is stored', async () => {
-  const { file, db, pets } = await opened();
+  const { file, db, pets } = await openQueue();
   const other = otherConnection(file);
   other.exec('ALTER TABLE pets RENAME TO gone');
 
@@ -109,11 +109,11 @@ it('a failure that no single row causes fails the batch with its own error, and 
   expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
 });
 
-/** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
+/** The queue waits only for a lock. If it waited because of a full disk, this deadline would make the test time out. */
 const FOREVER_MS = 1e9;
 
 it('a full disk fails the whole batch immediately with an error that names the file, and a batch succeeds when there is space', async () => {
-  const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
+  const { db, pets } = await openQueue({ timeoutMs: FOREVER_MS });
   const first = await pets.insert(rex);
   db.exec('PRAGMA max_page_count = 10');
 
@@ -129,10 +129,10 @@ it('a full disk fails the whole batch immediately with an error that names the f
   expect(db.isTransaction).toBe(false);
 
   db.exec('PRAGMA max_page_count = 4294967294');
-  const next = await Promise.all(numbers(1000).map((n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
-  expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
-  expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
-  for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.id);
+  const later = await Promise.all(numbers(1000).map((n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
+  expect(later.filter(({ replayed }) => replayed)).toStrictEqual([]);
+  expect(new Set(later.map(({ pet }) => pet.id)).size).toBe(1000);
+  for (const { pet } of later) expect(pet.id).toBeGreaterThan(first.id);
   expect(count(db)).toBe(1001n);
 }, 20_000);
 
@@ -159,15 +159,15 @@ it('a file that another program has locked delays writes, while the event loop a
   expect(await revoking).toStrictEqual(aKey(1, { revokedAt: at(1) }));
 });
 
-it('a close waits for every flush, and logs after 1 s that the end of the process may take a SIGKILL', async () => {
+it('a close waits for every flush, and after 1 s logs that only SIGKILL may end the process', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
-  const { disk, pets, queue, warnings } = await openedOnHeldDisk();
+  const { disk, pets, queue, warnings } = await openQueueOnHeldDisk();
   const first = pets.insert(rex);
   await turns();
   const second = pets.insert(rex);
   let isClosed = false;
   const closing = queue.close().finally(() => (isClosed = true));
-  const late = pets.insert(rex).catch(String);
+  const afterClose = pets.insert(rex).catch(String);
   await turns();
   clock.advance(1_000);
   disk.flushes[0]?.resolve();
@@ -179,15 +179,15 @@ it('a close waits for every flush, and logs after 1 s that the end of the proces
 
   await Promise.all([closing, second]);
   expect(disk.flushes).toHaveLength(2);
-  expect(await late).toContain('the storage is closed');
+  expect(await afterClose).toContain('the storage is closed');
   await queue.close();
   expect(vi.getTimerCount()).toBe(0);
   expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
 });
 
-describe('a pet that is committed and not on the disk', () => {
-  it('is not acknowledged, and no client sees it, until a flush that began after its commit has ended', async () => {
-    const { disk, file, pets } = await openedOnHeldDisk();
+describe('a pet that is committed but not yet on the disk', () => {
+  it('is acknowledged and shown to clients only when a flush that began after its commit has ended', async () => {
+    const { disk, file, pets } = await openQueueOnHeldDisk();
     const first = pets.insertOnce(rex, idempotencyFor('a'));
     await turns();
     const replay = pets.insertOnce(rex, idempotencyFor('a'));
@@ -217,15 +217,15 @@ describe('a pet that is committed and not on the disk', () => {
     expect(await replay).toStrictEqual({ pet, replayed: true });
     await expect(reused).rejects.toMatchObject({ kind: 'idempotency-key-reused' });
 
-    const again = pets.insertOnce(rex, idempotencyFor('a'));
+    const secondReplay = pets.insertOnce(rex, idempotencyFor('a'));
     await turns();
     expect([disk.flushes.length, await read()]).toStrictEqual([3, [pet, [pet], [pet]]]);
     disk.flushes[2]?.resolve();
-    await again;
+    await secondReplay;
   });
 
   it('shares its flush with all pets that arrive while two flushes run', async () => {
-    const { disk, file, pets } = await openedOnHeldDisk();
+    const { disk, file, pets } = await openQueueOnHeldDisk();
     const before = await commits(file);
     const inserting = [];
     for (let n = 0; n < 5; n++) {
@@ -234,13 +234,13 @@ describe('a pet that is committed and not on the disk', () => {
     }
     expect([disk.flushes.length, await commits(file)]).toStrictEqual([2, before + 2]);
 
-    // The one that began later has also flushed what was committed before the first.
+    // The second flush ends first. It began after both commits, so both pets are on the disk.
     disk.flushes[1]?.resolve();
     await inserting[1];
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     await turns();
     expect([disk.flushes.length, await commits(file)]).toStrictEqual([3, before + 3]);
-    // It began before the third batch was committed.
+    // The first flush ends. It began before the third commit, so it proves nothing about the later pets.
     disk.flushes[0]?.resolve();
     await turns();
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
@@ -249,12 +249,12 @@ describe('a pet that is committed and not on the disk', () => {
     expect(await Promise.all(inserting)).toHaveLength(5);
   });
 
-  it('is acknowledged only if every file is in place after the flush', async () => {
+  it('is acknowledged only if every file still has its place after the flush', async () => {
     let isRemoved = false;
     const after = () => {
       if (isRemoved) throw new StorageUnavailable('removed');
     };
-    const { disk, pets } = await openedOnHeldDisk({ guard: { before() {}, after } });
+    const { disk, pets } = await openQueueOnHeldDisk({ guard: { before() {}, after } });
     const inserting = pets.insert(rex);
     await turns();
     isRemoved = true;
@@ -268,8 +268,8 @@ it('a sync that fails in a commit ends the process before any write is answered'
   const answers: unknown[] = [];
   const ends: unknown[] = [];
   const fatal = (message: string) => void ends.push(message, answers.length) as never;
-  const { queue } = await openedOnHeldDisk({ host: { warn() {}, fatal } });
-  // The first commit of a log that begins again syncs its header.
+  const { queue } = await openQueueOnHeldDisk({ host: { warn() {}, fatal } });
+  // A commit can fail so, because the first commit after a checkpoint syncs the header of the log.
   const write = queue.write(() => {
     throw Object.assign(new Error('disk I/O error'), { errcode: 1034 });
   });
@@ -284,9 +284,9 @@ it('a sync that fails in a commit ends the process before any write is answered'
   ]);
 });
 
-it('a flush that does not end fails writes after 10 s, with "may be stored" only for those that are committed', async () => {
+it('writes fail after 10 s when a flush does not end, and only the error of a committed write says "may be stored"', async () => {
   const clock = fakeClock('setTimeout', 'clearTimeout');
-  const { disk, db, pets } = await openedOnHeldDisk();
+  const { disk, db, pets } = await openQueueOnHeldDisk();
   const committed = pets.insertOnce(rex, idempotencyFor('a'));
   await turns();
   void pets.insertOnce(rex, idempotencyFor('b')).catch(() => {});
@@ -308,7 +308,7 @@ it('a flush that does not end fails writes after 10 s, with "may be stored" only
   expect(count(db)).toBe(3n);
 });
 
-/** A disk whose flushes the test ends. */
+/** A disk whose flushes end when the test resolves them. */
 class HeldDisk {
   readonly flushes: PromiseWithResolvers<void>[] = [];
 
@@ -321,20 +321,20 @@ class HeldDisk {
   checkpointIfDue = async () => {};
 }
 
-/** Enough turns for a commit, and for the answers of its flush. */
+/** Waits for enough turns of the event loop for a commit and for the answers after its flush. */
 async function turns(): Promise<void> {
   for (let n = 0; n < 10; n++) await turn();
 }
 
-async function opened(options: Parameters<typeof commitsTo>[1] = {}) {
+async function openQueue(options: Parameters<typeof commitsTo>[1] = {}) {
   const { file, db } = await newDatabase();
   const queue = commitsTo(db, options);
   return { file, db, queue, pets: new SqlitePetRepository(db, queue, new ReadCache(db)) };
 }
 
-async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
+async function openQueueOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
   const disk = new HeldDisk();
   const warnings: string[] = [];
   const host = storageHost((line) => void warnings.push(line));
-  return { disk, warnings, ...(await opened({ disk, host, ...options })) };
+  return { disk, warnings, ...(await openQueue({ disk, host, ...options })) };
 }

@@ -7,7 +7,7 @@ import { newDatabase, newFile } from '../../support/sqlite.ts';
 
 it('makeDurable makes each commit wait for the disk', async () => {
   const { db } = await newDatabase();
-  // No test can cut the power. With these settings SQLite promises to survive it.
+  // A test cannot cut the power. SQLite promises that commits survive a power cut with these settings.
   db.exec('PRAGMA synchronous = NORMAL');
   makeDurable(db);
 

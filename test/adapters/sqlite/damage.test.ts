@@ -17,25 +17,25 @@ import {
 
 const PETS = archivedPets(300);
 
-/** Changes the schema itself, as a damaged page of it would. */
+/** Changes the stored schema, as a damaged page of the schema would. */
 function changeSchema(file: string, sql: string): void {
   using db = new DatabaseSync(file, { timeout: 1_000 });
   db.enableDefensive(false);
   db.exec(`PRAGMA writable_schema = ON; ${sql}; PRAGMA writable_schema = RESET`);
 }
 
-/** Changes a definition that is stored. */
+/** SQL that changes a stored definition. */
 const REDEFINE = (name: string, from: string, to: string) =>
   `UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = '${name}'`;
 
-/** A partial index has no entry for the others. */
+/** SQL that removes pet 7 from an index: it makes a partial index without it, and then removes the condition. */
 const LOSE_A_ROW = `DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status) WHERE id <> 7;
   ${REDEFINE('pets_by_status', ' WHERE id <> 7', '')}`;
 
 it.each([
   ['an index is missing', 'DROP INDEX pets_by_status', 'the index pets_by_status is missing'],
   [
-    'an index is another one',
+    'an index has other columns',
     'DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status, name)',
     'the index pets_by_status has another definition',
   ],
@@ -64,7 +64,7 @@ it('a file with damaged rows is opened, and each damaged row is reported when it
     await expect(pets.findById(id)).rejects.toMatchObject({ kind: 'damaged-pet', id });
 });
 
-it('a file larger than 16 MiB is opened even if an index is damaged, but not if its schema has changed', async () => {
+it('a file larger than 16 MiB is opened without a check of its indexes, but refused if its schema has changed', async () => {
   const file = await fileWith(PETS);
   changeSchema(file, LOSE_A_ROW);
   const db = otherConnection(file);
@@ -123,19 +123,19 @@ it.each([
   const { file, archive } = await newService();
   await archive.write(archivedPets(12));
 
-  // The pet in row 11.
-  behindIndexes(file, `${sql} WHERE id = 14`);
+  // The pet with the id 14 is in row 11.
+  changeOnlyRows(file, `${sql} WHERE id = 14`);
 
   expect(await findings(file)).toStrictEqual(problems.map((problem) => ({ about: 'file', problem })));
 });
 
-/** Changes rows and leaves the indexes of the pets as they are. */
-function behindIndexes(file: string, sql: string): void {
+/** Changes rows of the pets without a change of their indexes. */
+function changeOnlyRows(file: string, sql: string): void {
   const indexes = "sqlite_schema WHERE type = 'index' AND tbl_name = 'pets'";
   for (const change of [
-    `CREATE TABLE kept AS SELECT * FROM ${indexes}; DELETE FROM ${indexes}`,
+    `CREATE TABLE saved AS SELECT * FROM ${indexes}; DELETE FROM ${indexes}`,
     sql,
-    'INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept',
+    'INSERT INTO sqlite_schema SELECT * FROM saved; DROP TABLE saved',
   ]) {
     changeSchema(file, change);
   }

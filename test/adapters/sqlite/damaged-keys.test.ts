@@ -24,7 +24,7 @@ it.each([
   ['last_used_at = checksum, checksum = NULL', CHECKSUM],
   ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
-])('a damaged API key in SQLite is not returned after SET %s', async (change, problem) => {
+])('a damaged API key in SQLite is rejected and not returned, after SET %s', async (change, problem) => {
   const { file, keys } = await newService();
   await keys.insert(aKey(1));
   await keys.insert(aKey(2));
@@ -43,7 +43,7 @@ it('a damaged API key in SQLite is listed even when its id is damaged, and the m
   expect(await keys.findById(aKey(1).id)).toBeUndefined();
 });
 
-it('an API key in SQLite that has lost its revocation is not accepted, and cannot be revoked again', async () => {
+it('an API key in SQLite whose revocation was deleted is rejected, and cannot be revoked again', async () => {
   const { file, keys } = await newService();
   await keys.insert(aKey(1));
   await keys.revoke(aKey(1).id, at(5));

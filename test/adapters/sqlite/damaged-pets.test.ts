@@ -37,7 +37,7 @@ damagedPetsContract(
     ['another fingerprint', 'fingerprint = zeroblob(32)', KEY_CHECKSUM],
     ['another key', 'idempotency_key = zeroblob(32)', KEY_CHECKSUM],
     ['no checksum', 'idempotency_checksum = NULL', KEY_CHECKSUM],
-    ['neither', 'idempotency_key = NULL, fingerprint = NULL', KEY_CHECKSUM],
+    ['neither a key nor a fingerprint', 'idempotency_key = NULL, fingerprint = NULL', KEY_CHECKSUM],
     ['a key that is text', "idempotency_key = 'x'", 'idempotency key must be 64 lower-case hex digits'],
   ],
 );
@@ -70,11 +70,11 @@ it('a list and an export in SQLite report a pet whose id was changed to 0', asyn
   expect(await pets.list({ limit: 10, after: 0n })).toStrictEqual([tom]);
 });
 
-it('a read in SQLite reports a pet that is in an index and not in its table', async () => {
+it('a read in SQLite reports a pet that is in an index but not in the table', async () => {
   const { file, pets } = await newService();
   await pets.insert(aPet());
 
-  loseRows(file);
+  deleteOnlyRows(file);
 
   await expect(pets.findById(1n)).rejects.toMatchObject({
     kind: 'damaged-pet',
@@ -84,8 +84,8 @@ it('a read in SQLite reports a pet that is in an index and not in its table', as
   expect(await pets.findById(2n)).toBeUndefined();
 });
 
-/** Empties the table of pets, and leaves its indexes as they are. */
-function loseRows(file: string): void {
+/** Empties the table of pets without a change of its indexes. */
+function deleteOnlyRows(file: string): void {
   using db = new DatabaseSync(file, { timeout: 1_000 });
   db.enableDefensive(false);
   db.exec(`CREATE TABLE empty (a);

@@ -15,7 +15,7 @@ import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
-it('a restarted service never reuses the id of a deleted pet, and does not replay its idempotency key', async () => {
+it('a restarted service never assigns the id of a deleted pet again, and its idempotency key creates a new pet', async () => {
   const file = await newFile();
   const first = await openSqliteStorage(file, silentHost);
   const deleted = [await first.pets.insert(rex), (await first.pets.insertOnce(rex, idempotencyFor('a'))).pet];
@@ -33,15 +33,15 @@ it('a restarted service never reuses the id of a deleted pet, and does not repla
 });
 
 it.each([1, 32])(
-  'a kill -9 under load loses no acknowledged pet, and frees the file for a second service: %i callers',
+  'a kill -9 of a service with %i callers loses no acknowledged pet, and another service can open the file',
   async (callers) => {
     const file = await newFile();
     const other = writer(file, callers);
     await other.printed(/^100 /m);
     await expect(openSqliteStorage(file, silentHost)).rejects.toThrow('in use by another petstore service');
     await other.kill();
-    const left = ['', '-shm', '-wal', '.lock'].map((suffix) => `petstore.db${suffix}`);
-    expect((await readdir(dirname(file))).toSorted()).toStrictEqual(left);
+    const remainingFiles = ['', '-shm', '-wal', '.lock'].map((suffix) => `petstore.db${suffix}`);
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual(remainingFiles);
 
     const acknowledged = other.stdout
       .split('\n')
@@ -51,22 +51,22 @@ it.each([1, 32])(
     expect(acknowledged.length).toBeGreaterThanOrEqual(100);
     expect(new Set(acknowledged.map(({ id }) => id)).size).toBe(acknowledged.length);
 
-    // It is readable without a service.
+    // A command can read the file before a service recovers it.
     const reader = await openSqliteForReading(file);
     const { id: last } = acknowledged.at(-1)!;
     expect(await reader.archive.read(last - 1n, 1)).toMatchObject([{ id: last }]);
     await reader.close();
 
     const { pets, close } = await openSqliteStorage(file, silentHost);
-    // A client that has missed the answer retries.
-    const retries = acknowledged.map(async ({ id, name }) => {
+    // A client that has not received the answer repeats the request.
+    const repeatedRequests = acknowledged.map(async ({ id, name }) => {
       const pet = await pets.findById(id);
       expect(pet?.name).toBe(name);
       const { categoryId } = pet!;
-      const again = await pets.insertOnce(aPet({ name, categoryId }), idempotencyFor(name));
-      expect(again).toStrictEqual({ pet, replayed: true });
+      const replay = await pets.insertOnce(aPet({ name, categoryId }), idempotencyFor(name));
+      expect(replay).toStrictEqual({ pet, replayed: true });
     });
-    await Promise.all(retries);
+    await Promise.all(repeatedRequests);
     const next = await pets.insert(rex);
     for (const { id } of acknowledged) expect(id).toBeLessThan(next.id);
     await close();

@@ -10,10 +10,10 @@ import { StorageSetupError, StorageUnavailable } from '../../../src/application/
 import { fakeClock } from '../../support/fake-clock.ts';
 import { numbers } from '../../support/numbers.ts';
 
-/** The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. Others are bugs. */
-const FAILURES: readonly number[] = [3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 22, 26];
+/** The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. All others mean a bug. */
+const FAILURE_CODES: readonly number[] = [3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 22, 26];
 const PRIMARY_CODES = [...numbers(29), 100, 101];
-/** With two extended codes of each: the lowest byte is the primary one. */
+/** Each primary code with two of its extended codes. The lowest byte of a code is its primary code. */
 const CODES = PRIMARY_CODES.flatMap((code) => [code, code + (1 << 8), code + (12 << 8)]);
 
 describe('translated', () => {
@@ -23,7 +23,7 @@ describe('translated', () => {
   it('returns StorageUnavailable with the cause for a failure, and the error itself for a bug', () => {
     for (const errcode of CODES) {
       const error = sqliteError(errcode, 'x');
-      const expected = FAILURES.includes(errcode % 256) ? unavailable(error) : error;
+      const expected = FAILURE_CODES.includes(errcode % 256) ? unavailable(error) : error;
       expect(translated(error), `${errcode}`).toStrictEqual(expected);
     }
     const failedCall = Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'stat' });
@@ -49,7 +49,7 @@ describe('translated', () => {
   });
 });
 
-it('retryWhileBusy repeats work on a locked file for 5 s', async () => {
+it('retryWhileBusy repeats its work for 5 s while the file is locked', async () => {
   const clock = fakeClock();
   let attempts = 0;
   const work = () => {
@@ -68,7 +68,7 @@ it.each([
   [26, 'is not a SQLite database; choose another path'],
   [13, 'cannot be written: its disk is full'],
   [266, 'cannot be opened: of SQLite'],
-])('setupError explains the SQLite result code %i in one line', (errcode, expected) => {
+])('setupError explains the SQLite result code %i in one line of text', (errcode, expected) => {
   const error = sqliteError(errcode, 'of\nSQLite');
 
   expect(setupError('/data/pets.db', error)).toStrictEqual(
@@ -78,7 +78,7 @@ it.each([
 
 it.each([
   new TypeError('x is not a function'),
-  // Of node:sqlite, without a result code.
+  // An error of node:sqlite that has no result code.
   Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
 ])('setupError returns a bug unchanged: %s', (bug) => {
   expect(setupError('/data/pets.db', bug)).toBe(bug);

@@ -41,7 +41,7 @@ beforeEach(async () => {
   warnings = [];
 });
 
-it.each(WRITES)('a missing file fails a write with a warning: %s', async (_, write) => {
+it.each(WRITES)('a write fails, and a warning is logged, when the file is missing: %s', async (_, write) => {
   const storage = await open();
   await storage.keys.insert(aKey(1));
 
@@ -52,14 +52,14 @@ it.each(WRITES)('a missing file fails a write with a warning: %s', async (_, wri
 });
 
 it.each(['', '-wal', '-shm', '.lock'])(
-  'FILE%s fails writes while it is renamed, and reads continue',
+  'writes fail and reads succeed while FILE%s is renamed',
   async (suffix) => {
     const { pets, probe } = await open();
     const pet = await pets.insert(rex);
 
     await rename(file + suffix, `${file}-moved`);
     for (let n = 0; n < 3; n++) await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-    // A copy in its place does not help.
+    // Writes still fail when a copy has the name of the renamed file.
     await copyFile(`${file}-moved`, file + suffix);
     await expect(probe.check()).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
     expect(await pets.findById(pet.id)).toStrictEqual(pet);
@@ -67,18 +67,18 @@ it.each(['', '-wal', '-shm', '.lock'])(
 
     const next = await pets.insert(rex);
     expect(await pets.findById(next.id)).toStrictEqual(next);
-    // Only the first of the refused writes has reached the open files.
+    // Of the refused writes, only the first one reached the open files, so it used one id.
     expect(next.id).toBe(pet.id + 2n);
     expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
     expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
   },
 );
 
-it('a removed WAL is saved in the file immediately, and then even a kill -9 loses no pet', async () => {
+it('the contents of a removed WAL are saved in the file immediately, so no pet is lost when the process ends', async () => {
   const other = writer(file, 4);
   await other.printed(/^50 /m);
   await rm(`${file}-wal`);
-  // Its next insert fails, which ends the program. Before that it saves what it has acknowledged.
+  // The next insert fails, and then the program ends. Before that, it saves the acknowledged pets in the file.
   await other.ended;
   const acknowledged = other.stdout.match(/^\d+ \d+ /gm)?.length ?? 0;
   await rm(`${file}-wal`, { force: true });
@@ -90,7 +90,7 @@ it('a removed WAL is saved in the file immediately, and then even a kill -9 lose
 it.each([
   ['is saved', false, 'were'],
   ['cannot be saved beside a reader', true, 'could not be (another program has the file open)'],
-])('a removed WAL that %s causes a warning that reports it', async (_, isRead, outcome) => {
+])('a removed WAL that %s causes a warning with this outcome', async (_, isRead, outcome) => {
   const { pets } = await open();
   await pets.insert(rex);
   if (isRead) otherConnection(file, { readOnly: true }).exec('BEGIN; SELECT * FROM pets');
@@ -104,7 +104,7 @@ it.each([
   ]);
 });
 
-it('a removed WAL is not saved while its index is missing too, and a warning names each missing file', async () => {
+it('a removed WAL is not saved while its -shm file is also missing, and a warning names each missing file', async () => {
   const { pets } = await open();
   for (const suffix of ['-shm', '-wal']) {
     await rm(file + suffix);
@@ -116,11 +116,11 @@ it('a removed WAL is not saved while its index is missing too, and a warning nam
 
 it('a file that is replaced while it is being opened is refused', async () => {
   ({ file } = await newDatabase());
-  const ino = inodeOf();
+  const ino = inodeOfFile();
   const db = otherConnection(file);
   count(db);
-  await rename(file, `${file}-kept`);
-  await copyFile(`${file}-kept`, file);
+  await rename(file, `${file}-original`);
+  await copyFile(`${file}-original`, file);
 
   expect(() => guardFiles(db, silentHost, ino)).toThrow(
     new StorageUnavailable(`${file} was replaced while it was being opened`),
@@ -136,22 +136,22 @@ it.each(['-wal', '-shm', '.lock'])(
     await writeFile(`${file}.lock`, '');
     await rm(file + suffix);
 
-    expect(() => guardFiles(db, silentHost, inodeOf(), `${file}.lock`)).toThrow(
+    expect(() => guardFiles(db, silentHost, inodeOfFile(), `${file}.lock`)).toThrow(
       new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
     );
   },
 );
 
-it('a renamed file receives no page of its old WAL, because another service may use the file now', async () => {
+it('a service writes no page of its WAL to a renamed file, which another service may use now', async () => {
   const first = await open();
   await first.pets.insert(rex);
   await rename(file, `${file}-elsewhere`);
   await rename(`${file}-wal`, `${file}-elsewhere-wal`);
   const { mtimeMs, size } = await stat(`${file}-elsewhere`);
 
-  const both = refusal('', '-wal');
-  await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(both));
-  expect(warnings).toStrictEqual([both]);
+  const bothMissing = refusal('', '-wal');
+  await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(bothMissing));
+  expect(warnings).toStrictEqual([bothMissing]);
   await first.close();
 
   expect(await stat(`${file}-elsewhere`)).toMatchObject({ mtimeMs, size });
@@ -159,7 +159,7 @@ it('a renamed file receives no page of its old WAL, because another service may 
   expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
 });
 
-it('the WAL of a renamed file stays when the service stops, and the file can be moved back beside it', async () => {
+it('the WAL of a renamed file stays when the service stops, so that the file can be moved back beside it', async () => {
   const first = await open();
   await first.pets.insert(rex);
   await rename(file, `${file}-saved`);
@@ -177,7 +177,7 @@ it('a service whose lock file was removed stops writing, and no second service s
   await rm(`${file}.lock`);
 
   await expect(open()).rejects.toThrow('was not closed, and another program has it open; stop that program');
-  // What the first service commits before it notices does no harm.
+  // The first service may commit once before it notices that its lock is gone. That does no harm.
   await expect(first.pets.insert(rex)).rejects.toThrow('another service may be using the file now');
 
   expect(await first.pets.list({ limit: 100 })).toMatchObject([before, { id: before.id + 1n }]);
@@ -191,7 +191,7 @@ it('a command fails when the file is removed while it writes keys', async () => 
   await expect(keys.revoke(aKey(1).id, now)).rejects.toThrow(/was removed, renamed or replaced/);
 });
 
-/** What a write says while these files are missing. */
+/** Returns the message of a refused write while the files with these suffixes are missing. */
 function refusal(...suffixes: readonly string[]): string {
   const advice: Readonly<Record<string, string>> = {
     '':
@@ -214,6 +214,6 @@ async function open(): Promise<SqliteStorage> {
   );
 }
 
-function inodeOf(): bigint {
+function inodeOfFile(): bigint {
   return statSync(file, { bigint: true }).ino;
 }

@@ -5,17 +5,17 @@ import { storageHost } from '../../support/storage-host.ts';
 
 const ids = (firstId: bigint, lastId = firstId): Batch => ({ firstId, lastId });
 
-// The queue breaks none of these rules. A bug that does must not be believed.
+// The queue follows these rules. If a bug breaks one of them, its acknowledgements cannot be trusted.
 it.each<readonly [string, readonly Batch[], broken: number, problem: string]>([
   ['a third flush begins', [{}, {}, {}], 2, 'a third flush has begun'],
-  ['an id is committed after a greater one', [ids(5n, 6n), ids(6n)], 1, 'the id 6 follows 6'],
+  ['an id is committed after a greater id', [ids(5n, 6n), ids(6n)], 1, 'the id 6 follows 6'],
   [
-    'a pet would be acknowledged before the batch that has it is flushed',
+    'a pet would be acknowledged before its batch is flushed',
     [{ lastId: 5n }, ids(5n)],
     0,
     'pet 5 is not flushed',
   ],
-])('a bug of the flushes ends the process: %s', async (_, batches, broken, problem) => {
+])('the process ends because of a bug when %s', async (_, batches, broken, problem) => {
   const disk = Promise.withResolvers<void>();
   const flushes = new Flushes(storageHost(), { flush: () => disk.promise });
   const acknowledged: number[] = [];

@@ -48,14 +48,14 @@ describe('a write-ahead log', () => {
     write(1);
 
     expect(await walBytes()).toBe(bytes);
-    // The next commit has begun it again.
+    // The next commit has begun to write at the start of the log.
     expect(checkpointed(db)).toBe(0n);
     expect(warnings).toStrictEqual([]);
   });
 
-  // A write waits during each attempt, and fails after 10 s.
-  it('that a reader keeps from being checkpointed is checkpointed 1 s later', async () => {
-    const reader = readerOf();
+  // A write waits while a checkpoint is attempted, and fails after 10 s. So the next attempt comes soon.
+  it('is checkpointed 1 s later if a reader prevented the checkpoint', async () => {
+    const reader = startReader();
     write(5);
     await disk.checkpointIfDue();
     reader.exec('COMMIT');
@@ -70,19 +70,19 @@ describe('a write-ahead log', () => {
     expect(warnings).toStrictEqual([]);
   }, 9_000);
 
-  it('causes a warning at 16 MiB, at each doubling, when it is small again, and when it has grown once more', async () => {
+  it('causes a warning at 16 MiB and at each doubling, a message when it is small again, and a warning when it grows again', async () => {
     const hasGrownTo = (mib: number) =>
       `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
       'stop it';
-    for (const [sizes, grown] of [
+    for (const [writtenMib, warnedMib] of [
       [
         [12, 5, 5, 20],
         [17, 42],
       ],
       [[17], [17]],
     ] as const) {
-      const reader = readerOf();
-      for (const mib of sizes) {
+      const reader = startReader();
+      for (const mib of writtenMib) {
         write(mib);
         clock.advance(5_000);
         await disk.checkpointIfDue();
@@ -92,13 +92,13 @@ describe('a write-ahead log', () => {
       await disk.checkpointIfDue();
 
       const small = `the write-ahead log ${file}-wal is small again: 0 MiB`;
-      expect(warnings.splice(0)).toStrictEqual([...grown.map(hasGrownTo), small]);
+      expect(warnings.splice(0)).toStrictEqual([...warnedMib.map(hasGrownTo), small]);
       expect(await walBytes()).toBe(0);
     }
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   });
 
-  it('that cannot be checkpointed causes one warning per 5 s', async () => {
+  it('causes one warning per 5 s if it cannot be checkpointed', async () => {
     write(5);
     await rename(dirname(file), `${dirname(file)}-moved`);
     for (let n = 0; n < 2; n++) {
@@ -114,10 +114,11 @@ describe('a write-ahead log', () => {
 });
 
 describe('the process ends', () => {
-  // In the callback that learns of it. Here it goes on, because nothing could catch what `fatal` throws.
+  // `fatal` ends the process inside the callback that receives the failure. In this test it only records the message,
+  // because nobody could catch an error that it throws there.
   const ends: string[] = [];
   const host = { warn() {}, fatal: (message: string) => void ends.push(message) as never };
-  const AFTER =
+  const ADVICE =
     'this process ends without closing the file; start petstore again before any other program opens it';
 
   it.each([
@@ -145,7 +146,7 @@ describe('the process ends', () => {
 
     fail(thread);
 
-    expect(ends.splice(0)).toStrictEqual([`${problem.replace('FILE', file)}; ${AFTER}`]);
+    expect(ends.splice(0)).toStrictEqual([`${problem.replace('FILE', file)}; ${ADVICE}`]);
     await checkpointing;
     await other.close(false);
     expect(ends).toStrictEqual([]);
@@ -158,7 +159,7 @@ it('the process ends when a third flush begins, which is a bug', async () => {
   await Promise.all(flushing);
 });
 
-it('the process ends when the last checkpoint of a session cannot be synced', async () => {
+it('the process ends when the sync of the checkpoint in close() fails', async () => {
   const fatal = vi.fn<(message: string) => never>();
   const other = new LogDisk(db, { warn() {}, fatal });
   vi.spyOn(db, 'exec').mockImplementationOnce(() => {
@@ -172,7 +173,7 @@ it('the process ends when the last checkpoint of a session cannot be synced', as
   ]);
 });
 
-it('a checkpoint begins after a successful flush, so the database receives no page that the log could lose', async () => {
+it('a checkpoint begins after a flush of the log, so that it copies only pages that the log cannot lose', async () => {
   write(5);
   const order: string[] = [];
   process.once('worker', () => order.push('thread'));
@@ -184,10 +185,10 @@ it('a checkpoint begins after a successful flush, so the database receives no pa
   expect(order).toStrictEqual(['flush', 'thread']);
 });
 
-it('the end of a session empties the log, unless another program reads the file or a file is missing', async () => {
+it('close() empties the log, unless another program reads the file or a file is missing', async () => {
   write(1);
   const bytes = await walBytes();
-  const reader = readerOf();
+  const reader = startReader();
   write(1);
   await disk.close(true);
   expect(await walBytes()).toBeGreaterThan(bytes);
@@ -208,7 +209,7 @@ it('the meter reads the size of the log and the time of the last complete checkp
   const before = checkpointedAt();
   write(5);
   expect(bytes()).toBe(await walBytes());
-  const reader = readerOf();
+  const reader = startReader();
   write(1);
   await other.checkpointIfDue();
   expect(checkpointedAt()).toBe(before);
@@ -219,7 +220,7 @@ it('the meter reads the size of the log and the time of the last complete checkp
   await other.close(true);
 });
 
-it('a service keeps its locks and its log when another program writes and closes its SQLite file', async () => {
+it('a service keeps its locks and its log when another program writes to its SQLite file and closes it', async () => {
   file = await newFile();
   const { pets } = await openService(file);
   await pets.insert(rex);
@@ -231,13 +232,13 @@ it('a service keeps its locks and its log when another program writes and closes
 
   execFileSync(process.execPath, ['-e', program]);
 
-  // The last connection that closes a file removes its log.
+  // SQLite removes the log when the last connection closes the file, so the service's locks must still be there.
   expect(await stat(`${file}-wal`)).toMatchObject({ ino });
   expect((await pets.insert(rex)).id).toBe(3n);
   expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
 });
 
-it('a stopped service leaves only the file and its empty lock, also after a checkpoint by the close', async () => {
+it('a stopped service leaves only the file and its empty lock file, also when its close makes a checkpoint', async () => {
   file = await newFile();
   const { pets, close } = await openSqliteStorage(file, silentHost);
   const other = otherConnection(file);
@@ -251,14 +252,14 @@ it('a stopped service leaves only the file and its empty lock, also after a chec
   expect((await stat(`${file}.lock`)).size).toBe(0);
 });
 
-/** Another program that begins to read now, and does not end. */
-function readerOf(): DatabaseSync {
+/** Starts another program that reads, and keeps its read transaction open. */
+function startReader(): DatabaseSync {
   const reader = otherConnection(file, { readOnly: true });
   reader.exec('BEGIN; SELECT count(*) FROM t');
   return reader;
 }
 
-/** @param mib of the log */
+/** @param mib how much the log grows, in MiB */
 function write(mib: number): void {
   db.exec(`INSERT INTO t VALUES (zeroblob(${mib * MIB}))`);
 }

@@ -27,10 +27,10 @@ it.each([
 
 const NAMESPACE = ['--user', '--map-root-user', '--mount'];
 const isAllowed = spawnSync('unshare', [...NAMESPACE, 'mount', '-t', 'tmpfs', 'none', '/tmp']).status === 0;
-const leftOut = isAllowed ? '' : ' (left out: this system allows no mounts of a process of its own)';
+const skipNote = isAllowed ? '' : ' (left out: this system allows a process no mounts)';
 
 it.runIf(isAllowed)(
-  `a file that is itself mounted is refused, and a file in memory or on a network causes a warning${leftOut}`,
+  `a file that is itself mounted is refused, and a file in memory or on a network causes a warning${skipNote}`,
   async () => {
     const [file, other, inMemory, remote] = [
       await newFile(),
@@ -62,7 +62,7 @@ it.runIf(isAllowed)(
         'in; put it on a disk of this machine',
     ];
     expect(program.stderr).toBe('');
-    // A service, a command that writes pets and one that creates a key.
+    // The same lines come from a service, from a command that writes pets and from a command that creates a key.
     expect(program.stdout.split('\n')).toStrictEqual([
       ...Array.from({ length: 3 }, () => [refusal, ...warnings]).flat(),
       '',

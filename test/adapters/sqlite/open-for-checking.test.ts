@@ -32,7 +32,7 @@ describe('a check of a SQLite file', () => {
     await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
   });
 
-  it('also reads the log of a crashed service', async () => {
+  it('reads the write-ahead log of a crashed service', async () => {
     const file = await killedAfter(({ archive }) => archive.write(PETS));
     const before = [await readFile(file), await readFile(`${file}-wal`)];
     const { archive, close } = await closedAfterTest(openForChecking(file));
@@ -42,7 +42,7 @@ describe('a check of a SQLite file', () => {
     expect([await readFile(file), await readFile(`${file}-wal`)]).toStrictEqual(before);
   });
 
-  it('sees the pets that a service adds, even if the log was empty when the check began', async () => {
+  it('sees what a service stores later, even if the log was empty when the check began', async () => {
     const file = await closedFile();
     const service = await openService(file);
     checkpoint(file);

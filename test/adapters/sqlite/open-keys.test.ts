@@ -21,7 +21,7 @@ import { rex } from '../../support/pets.ts';
 
 const now = new Date(1_800_000_000_000);
 
-it('API keys created before the first start are visible to a service, whose start waits until their command ends', async () => {
+it('the first start of a service waits for a command that creates API keys, and the service then has these keys', async () => {
   const file = join(dirname(await newFile()), 'data', 'petstore.db');
   const { keys: first, close } = await openKeys(file);
   await first.insert(aKey(1));
@@ -37,7 +37,7 @@ it('API keys created before the first start are visible to a service, whose star
   expect(await service.keys.findById(aKey(2).id)).toStrictEqual(aKey(2));
 });
 
-it('a command that creates API keys before the first start waits for its writes, and leaves the file and an empty lock', async () => {
+it('the close of a command that creates the database waits for its writes, and leaves the file and an empty lock file', async () => {
   const file = await newFile();
   const { keys, close } = await openKeys(file);
   const inserting = keys.insert(aKey(1));
@@ -69,7 +69,7 @@ it('API keys can be created and revoked while a service stores pets', async () =
   expect(count(otherConnection(file))).toBeGreaterThan(40n);
 });
 
-it('a command for API keys leaves every checkpoint to the running service, which makes none during a commit', async () => {
+it('a command for API keys makes no checkpoint, because the running service makes all of them', async () => {
   const { file } = await newService();
   const { keys } = await closedAfterTest(openKeys(file));
   const other = otherConnection(file);
@@ -82,8 +82,8 @@ it('a command for API keys leaves every checkpoint to the running service, which
   expect(checkpointed(other)).toBe(0n);
 });
 
-/** What a service does before it creates the schema. */
-async function started() {
+/** Does what a service does before it creates the schema. */
+async function beginStart() {
   const file = await newFile();
   const db = otherConnection(file);
   const lock = (await takeServiceLock(file))!;
@@ -93,7 +93,7 @@ async function started() {
 }
 
 it('a command for API keys waits until a starting service has recovered the file', async () => {
-  const { file, db, lock } = await started();
+  const { file, db, lock } = await beginStart();
   const opening = closedAfterTest(openKeys(file));
   migrateSchema(db);
   await expectPending(opening);
@@ -103,7 +103,7 @@ it('a command for API keys waits until a starting service has recovered the file
   expect(await (await opening).keys.list()).toStrictEqual([]);
 });
 
-it('an API key with an invalid date as its expiry is refused, because it would be valid forever', async () => {
+it('an invalid date is refused as the expiry, revocation or use of an API key, which would never expire with it', async () => {
   const { keys } = await closedAfterTest(openKeys(await newFile()));
   const invalid = new Date(Number.NaN);
   await keys.insert(aKey(1, { expiresAt: now }));

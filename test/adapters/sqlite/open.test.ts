@@ -39,7 +39,7 @@ const PETS = archivedPets(100);
 const NEWER = SCHEMA_VERSION + 1;
 const openStorage: Opener = (file) => openSqliteStorage(file, silentHost);
 
-/** The openers with a path in place of a URL. */
+/** Returns openers that take a path instead of a URL. */
 const onPaths = (openers: typeof EVERY) =>
   openers.map(
     ([, open]): Opener =>
@@ -47,8 +47,8 @@ const onPaths = (openers: typeof EVERY) =>
         open(`sqlite:${file}`),
   );
 const OPENERS = onPaths(EVERY);
-/** Those that need the schema version of this build. */
-const OF_OUR_VERSION = onPaths(EVERY.filter((one) => one !== BACKUP));
+/** The openers that need the schema version of this build. */
+const NEED_OUR_VERSION = onPaths(EVERY.filter((one) => one !== BACKUP));
 
 it('a path is refused immediately when it leads to a pipe or to a directory', async () => {
   const fifo = await Fifo.make();
@@ -62,8 +62,8 @@ it('a path is refused immediately when it leads to a pipe or to a directory', as
   }
 });
 
-// The WAL has the name of its file, so two services would write two of them.
-it('a file with two hard links is refused under both names, and accepted after one of them was removed', async () => {
+// The name of a WAL is made from the name of its file, so two services with two names would write two WALs.
+it('a file with two hard links is refused under both names, and accepted when one of the names is removed', async () => {
   const file = await fileWith(PETS);
   const other = `${file}2`;
   await hardLink(file, other);
@@ -101,9 +101,9 @@ const sql = (script: string) => async (file: string) => {
 const NO_DATABASE = /is not a SQLite database; choose another path$/;
 const FOREIGN = /belongs to another application; choose another path$/;
 
-it.each<readonly [what: string, make: (file: string) => Promise<void>, refused: RegExp]>([
+it.each<readonly [description: string, make: (file: string) => Promise<void>, refused: RegExp]>([
   ['text', (file) => writeFile(file, 'This is not a database. '.repeat(100)), NO_DATABASE],
-  ['a little text', (file) => writeFile(file, 'Rex'), NO_DATABASE],
+  ['a text of three bytes', (file) => writeFile(file, 'Rex'), NO_DATABASE],
   ['a database with tables', sql('CREATE TABLE pets (id INTEGER PRIMARY KEY)'), FOREIGN],
   ['a database with an application id', sql('PRAGMA application_id = 1'), FOREIGN],
   ['a database with a version', sql('PRAGMA user_version = 1'), FOREIGN],
@@ -119,7 +119,7 @@ it.each<readonly [what: string, make: (file: string) => Promise<void>, refused: 
 });
 
 it.each([-1, -4096, 100])(
-  'a damaged file is refused when it is truncated to %i bytes (negative: by that many)',
+  'a damaged file is refused when it is truncated to %i bytes (a negative number is what it loses)',
   async (bytes) => {
     const file = await fileWith(PETS);
     const { size } = await stat(file);
@@ -158,7 +158,7 @@ it.each([
   const before = await readFile(file);
   await rm(`${file}.lock`);
 
-  for (const open of OF_OUR_VERSION) {
+  for (const open of NEED_OUR_VERSION) {
     expect(await refusal(file, open)).toBe(
       `the SQLite file ${file} has schema version ${version}, this build needs ${SCHEMA_VERSION}; ${advice}`,
     );
@@ -205,11 +205,11 @@ describe('a start', () => {
     expect(await pets.list({ limit: 1000 })).toHaveLength(100);
   });
 
-  it('leaves nothing locked when it fails', async () => {
+  it('leaves no lock when it fails', async () => {
     const file = await fileWith(PETS);
     const db = otherConnection(file);
     db.exec(`PRAGMA user_version = ${NEWER}`);
-    for (const open of OF_OUR_VERSION) await refusal(file, open);
+    for (const open of NEED_OUR_VERSION) await refusal(file, open);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.close();
 
@@ -228,7 +228,7 @@ it('an empty file is refused by a check, an export and a backup', async () => {
   }
 });
 
-it('a file whose log was removed is not called empty by a check, an export or a backup', async () => {
+it('a file without tables, because its log was removed, is refused by a check, an export and a backup', async () => {
   const { file: original, pets } = await newService();
   await pets.insert(rex);
   const file = await newFile();
@@ -241,7 +241,7 @@ it('a file whose log was removed is not called empty by a check, an export or a 
   }
 });
 
-it('every method rejects with StorageUnavailable after a close, and the earlier inserts are stored', async () => {
+it('every method rejects with StorageUnavailable after a close, and inserts that began before it are stored', async () => {
   const file = await newFile();
   const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentHost);
   const inserting = [pets.insert(rex), pets.insert(rex)];
@@ -264,7 +264,7 @@ it('every method rejects with StorageUnavailable after a close, and the earlier 
   expect(otherConnection(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
 });
 
-/** The one line that tells an operator why the file cannot be opened. */
+/** Expects that the file cannot be opened. Resolves with the reason, which is one line for the operator. */
 async function refusal(file: string, open = openStorage): Promise<string> {
   const error: unknown = await open(file).then(
     async ({ close }) => close(),

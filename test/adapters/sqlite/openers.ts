@@ -5,10 +5,10 @@ import { testDirectory } from '../../support/test-directory.ts';
 /** A way to open the storage with a URL. */
 export type Opener = (url: string) => Promise<{ close(): Promise<void> }>;
 
-type Named = readonly [by: string, open: Opener];
+type NamedOpener = readonly [user: string, open: Opener];
 
-/** Those that create a missing file. */
-export const CREATING: readonly Named[] = [
+/** The openers that create a missing file. */
+export const CREATING: readonly NamedOpener[] = [
   ['a service', (url) => sqliteStorage.openService(url, { log: silentHost, autoMigrate: false })],
   ['a command that writes pets', (url) => sqliteStorage.openForWriting(url, silentHost)],
   [
@@ -17,9 +17,9 @@ export const CREATING: readonly Named[] = [
   ],
 ];
 
-export const EXPORTING: Named = ['a command that reads pets', (url) => sqliteStorage.openForReading(url)];
+export const EXPORTING: NamedOpener = ['a command that reads', (url) => sqliteStorage.openForReading(url)];
 
-export const BACKUP: Named = [
+export const BACKUP: NamedOpener = [
   'a backup',
   async (url) => {
     await sqliteStorage.backUp!(url, `${await testDirectory()}/backup.db`, () => {});
@@ -27,17 +27,17 @@ export const BACKUP: Named = [
   },
 ];
 
-/** Those that write nothing. */
-export const READING: readonly Named[] = [
+/** The openers that write nothing. */
+export const READING: readonly NamedOpener[] = [
   EXPORTING,
   ['a check', (url) => sqliteStorage.openForChecking(url)],
   BACKUP,
 ];
 
-/** Those that need a file. */
-export const USING: readonly Named[] = [
+/** The openers that need an existing file. */
+export const USING: readonly NamedOpener[] = [
   ...READING,
   ['a command that lists keys', (url) => sqliteStorage.openKeys(url, { mayCreate: false, log: silentHost })],
 ];
 
-export const EVERY: readonly Named[] = [...CREATING, ...USING];
+export const EVERY: readonly NamedOpener[] = [...CREATING, ...USING];

@@ -11,13 +11,13 @@ it('the archive of a SQLite file writes all pets of a batch in one transaction, 
   await storage.archive.write(archivedPets(100));
   expect(await commits(file)).toBe(before + 1);
 
-  const bad = [anArchivedPet({ id: 4n }), anArchivedPet({ id: 5n })];
-  await expect(storage.archive.write(bad)).rejects.toThrow(PetIdTaken);
-  // No pet had the id 4 before.
+  const withTakenId = [anArchivedPet({ id: 4n }), anArchivedPet({ id: 5n })];
+  await expect(storage.archive.write(withTakenId)).rejects.toThrow(PetIdTaken);
+  // The pet with the free id 4 was not stored either.
   expect(await storage.pets.findById(4n)).toBeUndefined();
 });
 
-it('the archive of a SQLite file is readable while a service runs, and has the pets that the service has just stored', async () => {
+it('the archive of a SQLite file can be read while a service runs, and has the pets that the service has just stored', async () => {
   const { file, ...storage } = await newService();
   await storage.archive.write(archivedPets(10));
   const reading = await closedAfterTest(openSqliteForReading(file));

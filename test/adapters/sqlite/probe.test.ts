@@ -11,7 +11,7 @@ import { commitsTo, newDatabase, otherConnection, writeLock } from '../../suppor
 
 describe('the probe of a SQLite file', () => {
   it('fails while no row can be written', async () => {
-    const { db, probe } = await opened();
+    const { db, probe } = await openProbe();
     db.exec('PRAGMA query_only = ON');
     await expect(probe.check()).rejects.toStrictEqual(
       new StorageUnavailable('SQLite is unavailable: attempt to write a readonly database'),
@@ -22,7 +22,7 @@ describe('the probe of a SQLite file', () => {
   });
 
   it('fails when pets cannot be read', async () => {
-    const { file, probe } = await opened();
+    const { file, probe } = await openProbe();
     otherConnection(file).exec('DROP TABLE pets');
 
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
@@ -30,7 +30,7 @@ describe('the probe of a SQLite file', () => {
 
   it('fails after its deadline when another program keeps the file locked', async () => {
     const clock = fakeClock('setTimeout', 'clearTimeout');
-    const { file, probe } = await opened();
+    const { file, probe } = await openProbe();
     const other = writeLock(file);
 
     const checking = probe.check();
@@ -41,7 +41,7 @@ describe('the probe of a SQLite file', () => {
   });
 
   it('fails after a newer build has migrated the file', async () => {
-    const { file, probe } = await opened();
+    const { file, probe } = await openProbe();
     otherConnection(file).exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
 
     await expect(probe.check()).rejects.toThrow(`has schema version ${SCHEMA_VERSION + 1}`);
@@ -51,7 +51,7 @@ describe('the probe of a SQLite file', () => {
 });
 
 it('the probe of a SQLite file returns the last id, writes as many pages as an insert, and adds neither a pet nor an id', async () => {
-  const { file, db, probe } = await opened();
+  const { file, db, probe } = await openProbe();
   const insert = `INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint)
     VALUES ('Rex', 7, 'sold', randomblob(32), randomblob(32))`;
   const written = async (work: () => unknown) => {
@@ -62,7 +62,8 @@ it('the probe of a SQLite file returns the last id, writes as many pages as an i
   transaction(db, () => numbers(500).forEach(() => db.exec(insert)));
   const state = () => db.prepare('SELECT *, (SELECT seq FROM sqlite_sequence) FROM pets').all();
   const before = state();
-  // Pages of the table, its two indexes and the sequence. Now and then a random key also splits a page of its index.
+  // An insert writes a page of the table, of its two indexes and of the sequence. A random key sometimes splits a page of
+  // its index, too.
   const pagesOfInsert = 4 * 4096;
   expect(await written(() => db.exec(insert.replace('Rex', 'Tom')))).toBeGreaterThan(pagesOfInsert);
   db.exec("DELETE FROM pets WHERE name = 'Tom'; UPDATE sqlite_sequence SET seq = 500");
@@ -73,7 +74,7 @@ it('the probe of a SQLite file returns the last id, writes as many pages as an i
   expect(await probe.check()).toStrictEqual({ lastId: 9_007_199_254_740_991n });
 });
 
-async function opened() {
+async function openProbe() {
   const { file, db } = await newDatabase();
   return { file, db, probe: sqliteProbe(db, commitsTo(db).write) };
 }

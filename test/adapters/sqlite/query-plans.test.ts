@@ -4,7 +4,7 @@ import { newDatabase } from '../../support/sqlite.ts';
 
 const { insert: _insert, lastId: _lastId, ...QUERIES } = PET_STATEMENTS;
 
-/** One step each: an index leads to the first row, and the rows follow in order. No scan, no sort. */
+/** Each plan has one step: an index finds the first row, and the other rows follow in order. No plan scans or sorts. */
 const PLANS: Record<keyof typeof QUERIES, string> = {
   byId: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)',
   byIdInIndex: 'SEARCH pets USING COVERING INDEX pets_by_status (status=? AND rowid=?)',
@@ -19,13 +19,13 @@ const ADD_MANY = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM 
   INSERT INTO api_keys (id, digest, label, scopes, created_at)
     SELECT printf('%016x', i), zeroblob(32), 'Tom', 'pets:read', i FROM n`;
 
-// No request lists all keys.
+// `list` is not tested, because no request lists all keys.
 const KEY_PLAN = 'SEARCH api_keys USING PRIMARY KEY (id=?)';
 
 it.each([
   ['empty tables', ''],
   ['many pets and keys', ADD_MANY],
-  // The statistics of ANALYZE suggest that the status selects nothing.
+  // All pets have one status, so ANALYZE tells SQLite that an index of the status is of no use.
   ['many pets of one status, after ANALYZE', `${ADD_MANY}; ANALYZE`],
 ])('every query of SQLite uses an index and no sort: %s', async (_, prepare) => {
   const { db } = await newDatabase();

@@ -17,7 +17,7 @@ async function serviceWithPets() {
   return { clock, ...storage };
 }
 
-/** By id, as a page of all pets, and as a page with a filter. */
+/** Reads a pet by its id, a page of all pets, and a page with a filter. */
 async function readAll(pets: SqliteStorage['pets']) {
   return {
     one: await pets.findById(1n),
@@ -30,7 +30,7 @@ const BEFORE = { one: first, page: [first, second], filtered: [first, second] };
 
 it('a read shows a change by another connection after 100 ms', async () => {
   const { clock, file, pets } = await serviceWithPets();
-  // From the second time on, the cache has everything.
+  // After the second read, the cache has these reads.
   for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
 
   otherConnection(file).exec("UPDATE pets SET name = 'Tom', checksum = -1 WHERE id = 1");
@@ -57,7 +57,7 @@ it('a read immediately shows an insert after a page that is not full, with an id
 
 it('a read immediately shows an import between the pets of a full page', async () => {
   const { pets, archive } = await serviceWithPets();
-  // From the second time on, the cache has everything.
+  // After the second read, the cache has these reads.
   for (let n = 0; n < 2; n++) expect(await readAll(pets)).toStrictEqual(BEFORE);
 
   const between = anArchivedPet({ id: 2n });

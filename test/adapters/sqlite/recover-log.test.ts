@@ -17,8 +17,8 @@ import {
 import { numbers } from '../../support/numbers.ts';
 import { rex, stored } from '../../support/pets.ts';
 
-/** What a service leaves that is killed after so many inserts. */
-async function killed(inserts: number): Promise<string> {
+/** Runs a service that is killed after this number of inserts. Resolves with its file. */
+async function killedService(inserts: number): Promise<string> {
   return killedAfter(({ pets }) => stored(pets, ...numbers(inserts).map(() => ({}))));
 }
 
@@ -26,7 +26,7 @@ it.each([
   ['a service', openService],
   ['a command for keys, even one that changes nothing', openKeys],
 ])('the log of a killed service is moved into the file, and synced, by %s', async (_, open) => {
-  const file = await killed(3);
+  const file = await killedService(3);
   expect((await readFile(file)).includes('Rex')).toBe(false);
 
   const { pets } = await open(file);
@@ -35,14 +35,14 @@ it.each([
   expect(await pets.list({ limit: 9 })).toHaveLength(3);
 });
 
-it('a log whose end is lost is moved up to its last whole commit, even if a surviving -shm has an index of all of it', async () => {
-  const file = await killed(3);
+it('a log whose end is lost is moved up to its last complete commit, even if the -shm file still has an index of the end', async () => {
+  const file = await killedService(3);
   const log = await readFile(`${file}-wal`);
   const service = otherConnection(file, { readOnly: true });
   expect(count(service)).toBe(3n);
   const shm = await readFile(`${file}-shm`);
   service.close();
-  // The kernel has dropped a page that it could not write, and reads the old one from the disk.
+  // As after a failed write of the kernel: it drops the new page, and later reads the old one from the disk.
   await writeFile(`${file}-wal`, log.fill(0, log.length - 4_000));
   await writeFile(`${file}-shm`, shm);
 
@@ -52,43 +52,43 @@ it('a log whose end is lost is moved up to its last whole commit, even if a surv
   expect(integrityOf(file)).toBe('ok');
 });
 
-// On ext4 a page whose first write has failed is zeros on the disk, however often it is written in its place.
+// On ext4, a page whose first write failed stays zeros on the disk, even if it is written again at the same place.
 it.each([
-  ['cut off where the log has all of it', 40, 1],
-  ['left where the log does not have its last page', 41, 41],
+  ['cut off, if the log has all its pages', 40, 1],
+  ['kept, if the log lacks its last page', 41, 41],
 ])(
   'a checkpoint begins after the log has a new file and the end of the database is %s',
-  async (_, has, left) => {
-    const file = await killed(40);
+  async (_, pagesBefore, pagesLeft) => {
+    const file = await killedService(40);
     const wal = `${file}-wal`;
     const log = await readFile(wal);
     const { ino } = await stat(wal);
-    // The log has a page of the database in each frame. What a killed start has left is in nobody's way.
+    // Each frame of the log has one page of the database. A `.partial` file of a killed start must not prevent this start.
     const pages = new Set(
       Array.from({ length: (log.length - 32) / 4_120 }, (__, n) => log.readUInt32BE(32 + n * 4_120)),
     );
     await writeFile(`${wal}.partial`, 'half');
-    await truncate(file, (pages.size + has - 40) * 4_096);
-    const seen: unknown[] = [];
+    await truncate(file, (pages.size + pagesBefore - 40) * 4_096);
+    const atCheckpoint: unknown[] = [];
     const { exec } = DatabaseSync.prototype;
     const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (
       this: DatabaseSync,
       sql,
     ) {
-      if (sql.includes('TRUNCATE')) seen.push(statSync(file).size / 4_096, statSync(wal).ino === ino);
+      if (sql.includes('TRUNCATE')) atCheckpoint.push(statSync(file).size / 4_096, statSync(wal).ino === ino);
       exec.call(this, sql);
     });
 
     const { pets } = await openService(file);
     spy.mockRestore();
 
-    expect(seen).toStrictEqual([left === 1 ? 1 : pages.size + 1, false]);
+    expect(atCheckpoint).toStrictEqual([pagesLeft === 1 ? 1 : pages.size + 1, false]);
     expect(await pets.list({ limit: 99 })).toHaveLength(40);
   },
 );
 
 it('a start waits until another program closes the file', async () => {
-  const file = await killed(1);
+  const file = await killedService(1);
   const reader = otherConnection(file, { readOnly: true });
   expect(count(reader)).toBe(1n);
   const starting = openService(file);
@@ -100,7 +100,7 @@ it('a start waits until another program closes the file', async () => {
 });
 
 it('a start is refused after 5 s if another program still has the file open, and the log stays unchanged', async () => {
-  const file = await killed(1);
+  const file = await killedService(1);
   const reader = otherConnection(file, { readOnly: true });
   expect(count(reader)).toBe(1n);
   const log = await readFile(`${file}-wal`);
@@ -113,7 +113,7 @@ it('a start is refused after 5 s if another program still has the file open, and
   expect((await readFile(`${file}-wal`)).equals(log)).toBe(true);
 }, 10_000);
 
-it('a command for API keys moves no page of the log, even if the service has ended in the meantime', async () => {
+it('a command for API keys moves no page of the log into the file, even if the service ended while the command ran', async () => {
   const file = await newFile();
   const service = await openSqliteStorage(file, silentHost);
   await service.pets.insert(rex);

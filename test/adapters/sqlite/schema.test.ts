@@ -8,10 +8,10 @@ import { idempotencyFor } from '../../support/archived-pets.ts';
 import { rex } from '../../support/pets.ts';
 import { count, newFile, newService, otherConnection } from '../../support/sqlite.ts';
 
-const NO_INSTANTS = ['1.5', "'2026-01-01'", '-8640000000000001'];
+const INVALID_INSTANTS = ['1.5', "'2026-01-01'", '-8640000000000001'];
 
-/** What no column may have. */
-const WRONG: Readonly<Record<string, readonly string[]>> = {
+/** Values that no column accepts. */
+const REFUSED_VALUES: Readonly<Record<string, readonly string[]>> = {
   'pets SET name': ['NULL', "x'00'"],
   'pets SET category_id': ['7.5'],
   'pets SET status': ["'Sold'"],
@@ -21,25 +21,24 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'api_keys SET digest': ['NULL', 'zeroblob(33)', "'01234567890123456789012345678901'"],
   'api_keys SET label': ['NULL', "''", `'${'🐈'.repeat(65)}'`],
   'api_keys SET scopes': ['NULL', "'pets:read,pets:write'"],
-  'api_keys SET created_at': ['NULL', ...NO_INSTANTS],
-  'api_keys SET expires_at': NO_INSTANTS,
-  'api_keys SET revoked_at': NO_INSTANTS,
-  'api_keys SET last_used_at': NO_INSTANTS,
+  'api_keys SET created_at': ['NULL', ...INVALID_INSTANTS],
+  'api_keys SET expires_at': INVALID_INSTANTS,
+  'api_keys SET revoked_at': INVALID_INSTANTS,
+  'api_keys SET last_used_at': INVALID_INSTANTS,
   'api_keys SET requests': ['600', '0, seconds = 60', '1000000001, seconds = 60', '600, seconds = 86401'],
 };
 
-it.each(Object.entries(WRONG).flatMap(([set, values]) => values.map((value) => `${set} = ${value}`)))(
-  'the tables refuse an invalid row from any program: %s',
-  async (change) => {
-    const { file, pets, keys } = await newService();
-    await pets.insertOnce(rex, idempotencyFor('a'));
-    await keys.insert(aKey(1, { label: '🐈'.repeat(64) }));
+it.each(
+  Object.entries(REFUSED_VALUES).flatMap(([set, values]) => values.map((value) => `${set} = ${value}`)),
+)('the tables refuse an invalid row from any program: %s', async (change) => {
+  const { file, pets, keys } = await newService();
+  await pets.insertOnce(rex, idempotencyFor('a'));
+  await keys.insert(aKey(1, { label: '🐈'.repeat(64) }));
 
-    expect(() => otherConnection(file).exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
-  },
-);
+  expect(() => otherConnection(file).exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
+});
 
-it('migrateSchema begins with the tables and indexes that the first release created', async () => {
+it('migrateSchema creates the same tables and indexes for its first version as the first release did', async () => {
   const [first, file] = [await newFile(), await newFile()];
   await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
   const db = otherConnection(file);
@@ -55,7 +54,7 @@ it('migrateSchema makes all changes or none', async () => {
   const file = await newFile();
   await writeFile(file, '');
   const db = otherConnection(file);
-  // The file looks like an empty one of ours, but a later statement must fail.
+  // The file has our application id and no version, as our empty file has. A later statement fails, because an index exists.
   db.exec(
     'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
   );

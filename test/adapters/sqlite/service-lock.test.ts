@@ -10,10 +10,10 @@ import { testDirectory } from '../../support/test-directory.ts';
 
 it('a service waits for a command that holds the lock for a short time', async () => {
   const file = await newFile();
-  const ofCommand = (await takeServiceLock(file))!;
+  const commandLock = (await takeServiceLock(file))!;
 
   const taking = takeServiceLock(file);
-  ofCommand.close();
+  commandLock.close();
   const lock = (await taking)!;
 
   expect(lock.isTransaction).toBe(true);
@@ -29,7 +29,7 @@ it('a service refuses a lock file that is not a SQLite database', async () => {
   );
 });
 
-it('a service on a file system that refuses locks does not blame another program', async ({ skip }) => {
+it('a service that cannot lock its file reports that the file system refuses locks', async ({ skip }) => {
   const compiled = preloaded(await testDirectory(), 'refused-locks');
   const LD_PRELOAD = await compiled.catch(() =>
     skip('no cc on PATH that compiles for LD_PRELOAD: install one'),

@@ -11,7 +11,7 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { CREATING, EVERY, USING } from './openers.ts';
 
 /** Creates an empty database. */
-async function create(path: string): Promise<void> {
+async function createDatabase(path: string): Promise<void> {
   await (await sqliteStorage.openForWriting(`sqlite:${path}`, silentHost)).close();
 }
 
@@ -19,7 +19,7 @@ async function expectRefused(opening: Promise<unknown>, message: string): Promis
   await expect(opening).rejects.toMatchObject({ kind: 'storage-setup', message });
 }
 
-it('the SQLite storage is chosen by a URL with a path, and only one service at a time can open it', () => {
+it('the SQLite storage accepts URLs with a path, and is not shared by services', () => {
   expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true, shared: false });
   expect(sqliteStorage.isUrl('sqlite:a:b.db')).toBe(true);
   for (const url of ['sqlite:', 'sqlite', 'xsqlite:a.db', 'memory:']) {
@@ -50,11 +50,11 @@ it.each(USING)('the URL of a database for %s must name a file that exists', asyn
   await expectRefused(open(`sqlite:${path}`), `there is no SQLite file ${path}`);
   expect(await readdir(directory)).toStrictEqual([]);
 
-  await create(path);
+  await createDatabase(path);
   await (await open(`sqlite:${path}`)).close();
 });
 
-it('the default file is created with its directory, and a relative path is always the name of a file', async () => {
+it('the default file is created with its directory, and any relative path is used as the name of a file', async () => {
   const names = [DEFAULT_SQLITE_PATH, 'file:pets.db', 'a b%c.db'];
   const directory = await testDirectory();
   const opener = fileURLToPath(new URL('./opener.ts', import.meta.url));
@@ -63,8 +63,8 @@ it('the default file is created with its directory, and a relative path is alway
   await program.ended;
 
   expect([program.stdout, program.stderr]).toStrictEqual(['', '']);
-  for (const way of ['service', 'writing', 'keys']) {
-    for (const name of names) expect(existsSync(join(directory, way, name)), `${way}: ${name}`).toBe(true);
+  for (const use of ['service', 'writing', 'keys']) {
+    for (const name of names) expect(existsSync(join(directory, use, name)), `${use}: ${name}`).toBe(true);
   }
 });
 
@@ -100,10 +100,10 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     ['"pets.db"', '"pets.db"', 'pets.db'],
     ['?', '?', 'PATH'],
   ])(
-    'is refused when it is probably no path, with a corrected URL, unless that file exists: %j',
+    'is refused with a corrected URL when its path %j is probably a mistake, unless that file exists',
     async (name, shown, meant) => {
       const directory = await testDirectory();
-      await create(join(directory, 'pets.db'));
+      await createDatabase(join(directory, 'pets.db'));
       const before = await readdir(directory);
       await expectRefused(
         open(`sqlite:${directory}/${name}`),
@@ -116,10 +116,10 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     },
   );
 
-  it('may lead through a directory whose name has special characters', async () => {
+  it('can name a directory with special characters', async () => {
     const directory = join(await testDirectory(), 'C# 100%20?');
     await mkdir(directory);
-    await create(join(directory, 'pets.db'));
+    await createDatabase(join(directory, 'pets.db'));
     await (await open(`sqlite:${directory}/pets.db`)).close();
     expect(await readdir(directory)).toContain('pets.db');
   });
@@ -129,7 +129,7 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
     [`${'x'.repeat(256)}.db`, 'ENAMETOOLONG: name too long'],
     ['loop/petstore.db', 'ELOOP: too many symbolic links encountered'],
     ['closed/petstore.db', 'EACCES: permission denied'],
-  ])('is refused with the error of the system for its path: %s', async (name, reason) => {
+  ])('is refused with the error of the operating system when its path is %s', async (name, reason) => {
     const directory = await testDirectory();
     await chmod(directory, 0o755);
     await writeFile(join(directory, 'file'), '');
