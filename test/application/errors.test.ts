@@ -16,7 +16,7 @@ import {
   PetNotFound,
 } from '../../src/application/pets/errors.ts';
 
-/** An error of each class, by whose fault it is, with its one line for people. */
+/** An error of each class with its message, in one list per fault. */
 const CLIENT: readonly (readonly [Error, string])[] = [
   [new ApiKeyIdTaken('a'), 'another key already has the id a; it was not overwritten'],
   [new ApiKeyNotActive('a', 'expired'), 'the key a is expired and cannot be rotated; create a new key'],

@@ -23,13 +23,13 @@ const EXPIRY = 'must be in the future';
 const LIMIT = 'must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
 it('a new key has the defined fields of its draft, the time of its creation, and no other fields', () => {
-  const open = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
-  expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
+  const withoutOptional = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
+  expect(newApiKey(withoutOptional, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
   const rateLimit = { requests: 600, seconds: 60 };
   const full = { ...draft, expiresAt: LATER, rateLimit, originId: 'a' };
   const others = { id: 'mine', digest: 'mine', revokedAt: NOW, lastUsedAt: NOW };
-  const more = { ...full, ...others, rateLimit: { ...rateLimit, burst: 9 } };
-  expect(newApiKey(more, NOW)).toStrictEqual({ ...full, createdAt: NOW });
+  const withOthers = { ...full, ...others, rateLimit: { ...rateLimit, burst: 9 } };
+  expect(newApiKey(withOthers, NOW)).toStrictEqual({ ...full, createdAt: NOW });
 });
 
 it('a new key shares no object with its draft or the clock', () => {
@@ -86,19 +86,20 @@ function expectRefused(fields: Partial<ApiKeyDraft>, problem: string): void {
   );
 }
 
-/** Each of these characters alone, at the end of a label, and inside of one. */
-const around = (characters: string) => Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
+/** Returns three labels per character: the character alone, at the end, and between letters. */
+const labelsOf = (characters: string) =>
+  Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
 
 it.each([
   ['empty', ['']],
   ['with a space at an end', [' ', ' a', 'a ']],
   ['too long', ['a'.repeat(65), '🐈'.repeat(65), 'a'.repeat(1_000_000)]],
-  ['with a control character', around('\0\t\n\r\u001b\u007f\u009b')],
-  ['with a direction mark', around('\u202e\u2066\u200f')],
-  ['with a character without width', around('\u200b\u200d\ufeff\u00ad\u{e0041}')],
-  ['with a space other than the ASCII space', around('\u00a0\u3000\u2028\u2029')],
-  ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
-  ['with a code point that is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
+  ['with a control character', labelsOf('\0\t\n\r\u001b\u007f\u009b')],
+  ['with a direction mark', labelsOf('\u202e\u2066\u200f')],
+  ['with a character without width', labelsOf('\u200b\u200d\ufeff\u00ad\u{e0041}')],
+  ['with a space other than the ASCII space', labelsOf('\u00a0\u3000\u2028\u2029')],
+  ['with an invisible letter, mark or symbol', labelsOf('\u3164\uffa0\u034f\ufe0f\u2800')],
+  ['with a code point that is no character', [...labelsOf('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
 ])('a draft is rejected for a label that is %s', (_, labels) => {
   for (const label of labels) expectRefused({ label }, `label ${LABEL}`);
 });
@@ -131,8 +132,8 @@ const full = {
 it('a stored key has the defined fields of a key, and no others', () => {
   expect(storedApiKey({ ...full, token: 'secret' } as typeof full)).toStrictEqual(full);
   // A parsed record has fields whose values are undefined, which the type does not allow.
-  const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
-  expect(storedApiKey({ ...key, ...open } as unknown as ApiKey)).toStrictEqual(key);
+  const unset = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
+  expect(storedApiKey({ ...key, ...unset } as unknown as ApiKey)).toStrictEqual(key);
 });
 
 const INSTANT = 'must be an instant';
@@ -162,11 +163,11 @@ it.each([
       ...[0, 86_401].map((seconds) => ({ requests: 1, seconds })),
     ],
   ],
-] as const)('every field of a stored record is checked: %s', (field, must, values) => {
+] as const)('a stored record is refused when its field %s is wrong', (field, rule, values) => {
   // An array with one valid value is refused, too. A regular expression alone would accept it, because it reads a text.
   for (const value of [...values, [key[field as keyof typeof key]]]) {
     expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
-      `${field} ${must}`,
+      `${field} ${rule}`,
     ]);
   }
 });
@@ -180,7 +181,7 @@ it.each([
   ['expired', 'when its expiry is an invalid date', { expiresAt: INVALID }],
   ['revoked', 'when it was revoked earlier', { revokedAt: before }],
   ['revoked', 'when it was revoked by a clock that is ahead', { revokedAt: LATER }],
-  ['revoked', 'when it has expired as well', { revokedAt: LATER, expiresAt: before }],
+  ['revoked', 'when it has also expired', { revokedAt: LATER, expiresAt: before }],
 ] as const)('the state of a key is %s %s', (state, _, ends) => {
   expect(apiKeyState(ends, NOW)).toBe(state);
 });

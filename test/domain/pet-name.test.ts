@@ -9,14 +9,14 @@ const BLANK = 'must contain a character that is not white space';
 
 const DOG = '\u{1F415}';
 
-// The properties say which names are allowed. This says why the others are not.
+// The properties of a pet test which names are refused. This test adds the reason.
 it.each([
   ['the empty string', '', EMPTY],
   ['256 letters', 'a'.repeat(256), TOO_LONG],
   ['256 spaces', ' '.repeat(256), TOO_LONG],
   ['a leading surrogate alone', '\ud83d', BROKEN],
   ['255 spaces', ' '.repeat(255), BLANK],
-  ['a line feed alone, which is white space too', '\n', CONTROL],
+  ['a line feed alone, which is also white space', '\n', CONTROL],
   ['a delete character among emoji', `${DOG}\u007f${DOG}`, CONTROL],
 ])('the rules for a name refuse %s', (_what, name, problem) => {
   expect(petNameProblem(name)).toBe(problem);
@@ -28,16 +28,16 @@ it('the rules for a name cover every control character of ASCII and all white sp
   const ruleOf = (character: string) =>
     character <= '\u001f' || character === '\u007f' ? CONTROL : undefined;
 
-  const blank = (character: string) => (character.trim() === '' ? BLANK : undefined);
+  const blankRule = (character: string) => (character.trim() === '' ? BLANK : undefined);
   expect(wellFormed.map((one) => petNameProblem(one))).toStrictEqual(
-    wellFormed.map((one) => ruleOf(one) ?? blank(one)),
+    wellFormed.map((one) => ruleOf(one) ?? blankRule(one)),
   );
   for (const name of [(one: string) => `a${one}b`, (one: string) => one + DOG]) {
     expect(wellFormed.map((one) => petNameProblem(name(one)))).toStrictEqual(wellFormed.map(ruleOf));
   }
 });
 
-// A pattern that backtracks would never finish.
+// A pattern that backtracks would not finish on these names.
 it.each([
   ['spaces and a control character', `${' '.repeat(200_000)}\u0000`],
   ['letters and a control character', `${'a'.repeat(200_000)}\u0000`],

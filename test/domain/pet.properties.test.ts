@@ -7,7 +7,8 @@ import { holds } from '../../proof/properties/holds.ts';
 import { isName } from '../../proof/properties/is-name.ts';
 
 const blank = fc.constantFrom(...' \u00a0\u1680\u2003\u2028\u202f\u205f\u3000\ufeff\t\n'.split(''));
-const near = fc.constantFrom(
+/** Characters that are not blank, but near to a rule: control characters, surrogates, and characters without width. */
+const notBlank = fc.constantFrom(
   'a',
   '\u0080',
   '\u0085',
@@ -22,8 +23,8 @@ const near = fc.constantFrom(
 
 const name = fc.oneof(
   text,
-  fc.string({ unit: fc.oneof(blank, near), maxLength: 6 }),
-  // Around the greatest length, in characters of one and two code units.
+  fc.string({ unit: fc.oneof(blank, notBlank), maxLength: 6 }),
+  // Names near the greatest length, of characters with one and with two code units.
   fc.string({ unit: fc.constantFrom('a', '\u{1f415}'), minLength: 253, maxLength: 257 }),
   fc
     .tuple(fc.string({ unit: blank, minLength: 250, maxLength: 256 }), fc.constantFrom('', 'a'))

@@ -40,7 +40,7 @@ const CATEGORY = 'must be an integer in the range of int64';
 const STATUS = 'must be one of available, pending, sold';
 
 it.each(['Sold', 'SOLD', '', 'toString', null])('a draft is rejected for the status %j', (status) => {
-  // Types do not protect against values from outside.
+  // A value from outside the program may not have the type.
   const invalid = { ...draft, status } as PetDraft;
   expect(() => newPet(invalid)).toThrow(new InvalidPet([`status ${STATUS}`]));
 });
@@ -59,12 +59,12 @@ const NAME = 'name must be a string';
 const INT64 = `categoryId ${CATEGORY}`;
 
 it.each([
-  ['numbers', { name: 7, categoryId: 7 }, [NAME, INT64]],
-  ['missing', {}, [NAME, INT64]],
-  ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, INT64]],
-  ['digits', { name: '7', categoryId: '7' }, [INT64]],
-  ['as they should be', draft, []],
-])('every field of a stored record is checked: %s', (_what, fields, problems) => {
+  ['when they are numbers', { name: 7, categoryId: 7 }, [NAME, INT64]],
+  ['when they are missing', {}, [NAME, INT64]],
+  ['when they are arrays of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, INT64]],
+  ['when they are digits', { name: '7', categoryId: '7' }, [INT64]],
+  ['when they are valid', draft, []],
+])('the fields of a stored record are checked %s', (_what, fields, problems) => {
   expect(petProblems({ status: 'sold', ...fields })).toStrictEqual(problems);
 });
 

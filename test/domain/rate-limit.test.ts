@@ -9,7 +9,7 @@ it.each([
   ['above the limit', 11, 30_000, { allowed: false, remaining: 0, resetSeconds: 30 }],
   ['when the window has ended', 1, -7, { allowed: true, remaining: 9, resetSeconds: 1 }],
   [
-    'when the window began later than the clock says',
+    'when the clock was set back after the window began',
     1,
     60_001,
     { allowed: true, remaining: 9, resetSeconds: 60 },

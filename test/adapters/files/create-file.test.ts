@@ -12,16 +12,16 @@ it.each([
     async (file: string) => void (await closedAfterTest(openKeys(file))),
     ['-shm', '-wal', '.lock'],
   ],
-])('a new file is readable by its user only, like all files beside it: %s', async (_, open, beside) => {
+])('a new file and all files beside it can be read only by their user: %s', async (_, open, suffixes) => {
   const directory = join(dirname(await newFile()), 'data', 'deep');
   await open(join(directory, 'petstore.db'));
 
-  const files = ['', ...beside].map((end) => [`petstore.db${end}`, 0o600]);
+  const files = ['', ...suffixes].map((end) => [`petstore.db${end}`, 0o600]);
   expect(await modes(directory)).toStrictEqual(Object.fromEntries(files));
   expect([await mode(directory), await mode(dirname(directory))]).toStrictEqual([0o700, 0o700]);
 });
 
-it('a new file is created at the end of a dangling symbolic link', async () => {
+it('a new file is created at the target of a dangling symbolic link', async () => {
   const file = await newFile();
   const link = `${file}-link`;
   await symlink(file, link);
@@ -31,7 +31,7 @@ it('a new file is created at the end of a dangling symbolic link', async () => {
   expect(await mode(file)).toBe(0o600);
 });
 
-it('a new file and its directories may be created by two programs at once', async () => {
+it('a new file and its directories can be created by two programs at the same time', async () => {
   const file = join(dirname(await newFile()), 'data', 'deep', 'petstore.db');
   await Promise.all([createFile(file), createFile(file)]);
   expect(await mode(file)).toBe(0o600);
@@ -50,7 +50,7 @@ it('a new file is not created below a dangling symbolic link', async () => {
   await expect(createFile(join(link, 'petstore.db'))).rejects.toThrow('EEXIST');
 });
 
-it('an existing file keeps its permissions and its directory, and passes its own on to the WAL', async () => {
+it('an existing file and its directory keep their permissions, and its WAL has the permissions of the file', async () => {
   const directory = join(dirname(await newFile()), 'data');
   await mkdir(directory);
   await chmod(directory, 0o755);

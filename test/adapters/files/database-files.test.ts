@@ -19,17 +19,17 @@ beforeEach(async () => {
   await writeFile(`${file}.lock`, '');
 });
 
-/** Every file in the directory of the database, with its contents. But reading creates the index of the WAL. */
-async function everything(): Promise<readonly (readonly [string, string])[]> {
+/** Returns every file in the directory of the database with its contents, without `-shm`, which any read creates. */
+async function contentsOfFiles(): Promise<readonly (readonly [string, string])[]> {
   const names = (await readdir(dirname(file))).filter((name) => !name.endsWith('-shm')).toSorted();
   return Promise.all(
     names.map(async (name) => [name, await readFile(join(dirname(file), name), 'hex')] as const),
   );
 }
 
-/** `export` and `backup` refuse this path in one line and change nothing. `copy` and `import` never open it. */
+/** Expects that `export` and `backup` refuse to write to this path with one line, and that they change nothing. */
 async function expectRefused(path: string): Promise<void> {
-  const before = await everything();
+  const before = await contentsOfFiles();
   const from = `sqlite:${file}`;
   await refused(
     ['export', '--from', from, path],
@@ -39,7 +39,7 @@ async function expectRefused(path: string): Promise<void> {
     ['backup', '--from', from, path],
     /^petstore: \S+ (?:exists|belongs to|cannot be used:).*; choose another \w+\n$/,
   );
-  expect(await everything()).toStrictEqual(before);
+  expect(await contentsOfFiles()).toStrictEqual(before);
 }
 
 it.each(SUFFIXES)('no command writes over a file of the storage that it reads: FILE%s', async (suffix) => {
@@ -68,7 +68,7 @@ it.each(['', '-wal'])(
   },
 );
 
-it('no command writes over a file of the storage that it reads: FILE while only its log is there', async () => {
+it('no command writes over a file of the storage that it reads: FILE, which is missing while its log exists', async () => {
   const service = await openService(file);
   await unlink(file);
   expect(() => refuseDatabaseFile(file)).toThrow(`${file} belongs to a SQLite database`);
@@ -87,10 +87,10 @@ it.each([
   await expectRefused(path);
 });
 
-it('no command writes over a file that becomes a database meanwhile, or leaves files of its own', async () => {
+it('no command writes over a file that becomes a database while the command runs, and it removes its own files', async () => {
   const path = join(dirname(file), 'pets.ndjson');
   const write = async (partial: string) => {
-    // SQLite leaves the journal when its disk is full.
+    // SQLite leaves a journal behind when the disk is full.
     for (const name of [path, `${partial}-journal`]) await writeFile(name, 'SQLite format 3\0');
   };
   await expect(writeWholeFile(path, { check: refuseDatabaseFile, write })).rejects.toThrow(
@@ -103,7 +103,7 @@ it('no command writes over a file that becomes a database meanwhile, or leaves f
 it.each([...SUFFIXES.slice(1), '-WAL'])(
   'no storage is opened under the name of a file beside a database: FILE%s',
   async (suffix) => {
-    const before = await everything();
+    const before = await contentsOfFiles();
     const linked = join(dirname(file), 'link.db');
     await symlink(`petstore.db${suffix}`, linked);
     const problem = `${file}${suffix} cannot be used: ${suffix} is for files beside a database; choose another name`;
@@ -116,6 +116,6 @@ it.each([...SUFFIXES.slice(1), '-WAL'])(
       await refused(['restore', file], problem, options);
     }
     await unlink(linked);
-    expect(await everything()).toStrictEqual(before);
+    expect(await contentsOfFiles()).toStrictEqual(before);
   },
 );

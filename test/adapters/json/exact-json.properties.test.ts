@@ -6,7 +6,7 @@ import { aNewPet, int64 } from '../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../proof/properties/holds.ts';
 import { exactValue, numberText, space, spelledValue } from '../../../proof/properties/json-arbitraries.ts';
 
-it('gives every number that is an int64 as a bigint, and any other as the nearest double', async () => {
+it('parseJson returns every number that is an int64 as a bigint, and every other number as the nearest double', async () => {
   await holds(
     fc.property(numberText, (source) => {
       expect(parseJson(source)).toBe(exactValue(source));
@@ -15,26 +15,26 @@ it('gives every number that is an int64 as a bigint, and any other as the neares
   );
 });
 
-it('gives the value that JSON text spells, however it is spelled', async () => {
+it('parseJson returns the same value for every spelling of it in JSON', async () => {
   await holds(
     fc.property(fc.tuple(space, spelledValue, space), ([before, { json, value }, after]) => {
-      expect(exactly(parseJson(before + json + after))).toBe(exactly(value));
+      expect(exactText(parseJson(before + json + after))).toBe(exactText(value));
     }),
     800,
   );
 });
 
-it('refuses the text that JSON.parse refuses, and names a place in it', async () => {
+it('parseJson refuses the same texts as JSON.parse, and jsonErrorPosition returns a position in them', async () => {
   const damaged = fc
     .tuple(spelledValue, fc.nat(), fc.constantFrom('', ...'{}[]",:\\-+.e0tn \u0000\u00e9'.split('')))
-    .map(([{ json }, at, mark]) => {
-      const place = at % (json.length + 1);
-      return json.slice(0, place) + mark + json.slice(place + (mark === '' ? 1 : at % 2));
+    .map(([{ json }, n, inserted]) => {
+      const at = n % (json.length + 1);
+      return json.slice(0, at) + inserted + json.slice(at + (inserted === '' ? 1 : n % 2));
     });
   await holds(
     fc.property(damaged, (json) => {
-      const refusal = refusalOf(() => JSON.parse(json));
-      expect(refusalOf(() => parseJson(json))?.message).toBe(refusal?.message);
+      const refusal = errorOf(() => JSON.parse(json));
+      expect(errorOf(() => parseJson(json))?.message).toBe(refusal?.message);
       if (refusal === undefined) return;
       const { line, column } = jsonErrorPosition(json, refusal);
       const lines = json.split('\n');
@@ -45,7 +45,7 @@ it('refuses the text that JSON.parse refuses, and names a place in it', async ()
   );
 });
 
-it('gives the pet back that petJson wrote', async () => {
+it('parseJson returns the pet whose JSON petJson made', async () => {
   await holds(
     fc.property(aNewPet, int64, (draft, id) => {
       const pet = { ...draft, id };
@@ -55,8 +55,8 @@ it('gives the pet back that petJson wrote', async () => {
   );
 });
 
-/** A text that differs for every value. `toStrictEqual` is misled by fields that are called constructor. */
-function exactly(value: unknown): string {
+/** Returns a different text for each value. `toStrictEqual` cannot compare objects with a field `constructor`. */
+function exactText(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     typeof part === 'bigint' || typeof part === 'number'
       ? `${typeof part} ${Object.is(part, -0) ? '-0' : part}`
@@ -66,7 +66,7 @@ function exactly(value: unknown): string {
   );
 }
 
-function refusalOf(parse: () => unknown): SyntaxError | undefined {
+function errorOf(parse: () => unknown): SyntaxError | undefined {
   try {
     parse();
     return undefined;

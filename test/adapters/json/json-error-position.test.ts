@@ -29,11 +29,11 @@ test.each<readonly [string, number, number]>([
   ['nul', 1, 1],
   ['\n\n  #', 3, 3],
   [' ', 1, 2],
-])('%j: line %i, column %i', (text, line, column) => {
+])('jsonErrorPosition finds the error in %j at line %i, column %i', (text, line, column) => {
   expect(positionOf(text)).toStrictEqual({ line, column });
 });
 
-test('takes linear time', () => {
+test('jsonErrorPosition takes linear time', () => {
   const text = `[${'"\\\\",'.repeat(20_000)}x]`;
   expect(positionOf(text)).toStrictEqual({ line: 1, column: text.length - 1 });
 });

@@ -14,14 +14,14 @@ async function linesIn(...texts: readonly string[]): Promise<readonly (readonly 
   return batches.map((lines) => lines.map(String));
 }
 
-it('reads no further than the block in which a line is too long', async () => {
+it('linesOf reads nothing after the block in which a line is too long', async () => {
   expect(await linesIn('a\n', 'b\n12', '345', '6\nc')).toStrictEqual([['a'], ['b'], ['12345']]);
 });
 
 it.each([
   ['the first bytes of a file that has grown', 150_000, 100_000, 100_000],
   ['all bytes of a file that was cut', 100_000, 150_000, 100_000],
-])('blocks: %s', async (_, lengthBytes, sizeBytes, expected) => {
+])('blocksOf reads %s', async (_, lengthBytes, sizeBytes, expected) => {
   const path = join(await testDirectory(), 'file');
   const content = Buffer.from(Array.from({ length: lengthBytes }, (__, i) => i % 251));
   await writeFile(path, content);

@@ -36,9 +36,9 @@ it('a complete file has lines of the same form as in every earlier build', () =>
 });
 
 it.each([
-  ['is for its owner only', undefined, 0o600],
-  ['stays readable for others', 0o644, 0o644],
-  ['stays private', 0o600, 0o600],
+  ['is readable by its owner only if it is new', undefined, 0o600],
+  ['is readable by others if the older file was', 0o644, 0o644],
+  ['is readable by its owner only if the older file was', 0o600, 0o600],
 ])('a complete file %s', async (_, before, after) => {
   const path = await newPath();
   if (before !== undefined) {
@@ -59,7 +59,7 @@ it.each([
   const [elsewhere, link] = [join(directory, 'elsewhere'), join(directory, name)];
   await mkdir(join(directory, 'far', 'away'), { recursive: true });
   await symlink('far/away', join(directory, 'linked'));
-  // The target is relative to where the link really is.
+  // The target is relative to the directory in which the link is, not to the path by which it is reached.
   const target = join(dirname(link) === directory ? '' : '../..', 'elsewhere', 'real.ndjson');
   await symlink(target, link);
   await mkdir(elsewhere);
@@ -89,7 +89,7 @@ it.each(['.zst', '.xz', '.bz2', '.br'])(
   },
 );
 
-it.each(['', '.gz'])('a failure leaves the older file and nothing else: pets.ndjson%s', async (ending) => {
+it.each(['', '.gz'])('a failed export leaves the older file and no other: pets.ndjson%s', async (ending) => {
   const path = await newPath(ending);
   await writeFile(path, 'older\n');
   const failure = new Error('the storage is gone');
@@ -102,11 +102,11 @@ it.each(['', '.gz'])('a failure leaves the older file and nothing else: pets.ndj
 it.each<readonly [string, string, (path: string) => Promise<void>]>([
   ['a pipe', ' is not a regular file$', makeFifo],
   ['a link to itself', ' cannot be written: ELOOP', (path) => symlink(path, path)],
-  ['below a file', '/pets cannot be written: ENOTDIR', (path) => writeFile(path, '')],
-])('a failure names the path: %s', async (what, message, make) => {
+  ['a path below a file', '/pets cannot be written: ENOTDIR', (path) => writeFile(path, '')],
+])('the error of a failed export names its path: %s', async (what, message, make) => {
   const path = await newPath();
   await make(path);
-  await expect(write(what === 'below a file' ? join(path, 'pets') : path)).rejects.toMatchObject({
+  await expect(write(what === 'a path below a file' ? join(path, 'pets') : path)).rejects.toMatchObject({
     kind: 'storage-setup',
     message: expect.stringMatching(`^${RegExp.escape(path)}${message}`),
   });

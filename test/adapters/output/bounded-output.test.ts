@@ -13,14 +13,14 @@ const PIPE_BYTES = 64 * 1024;
 
 const request = (n: number) => `{"n":${n},"msg":"request","é":"${'x'.repeat(200)}"}\n`;
 
-function opened(path: string, flags: string): number {
+function openUntilEnd(path: string, flags: string): number {
   const fd = openSync(path, flags);
   onTestFinished(() => closeSync(fd));
   return fd;
 }
 
-/** An output without a reader so far, and its reports of dropped lines. */
-async function unread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[] }> {
+/** Opens an output to a pipe that nobody reads yet. `reports` has the numbers of dropped lines that the output reports. */
+async function openUnread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[] }> {
   const fifo = await Fifo.make();
   const fd = fifo.open();
   onTestFinished(() => closeSync(fd));
@@ -34,7 +34,7 @@ async function unread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: n
   return { fifo, output, reports };
 }
 
-/** Writes the lines, with iterations of the event loop in between. */
+/** Writes the lines, and waits for a turn of the event loop after every 50 lines. */
 async function writeAll(output: BoundedOutput, lines: readonly string[]): Promise<void> {
   for (const [index, line] of lines.entries()) {
     output.write(line);
@@ -45,9 +45,9 @@ async function writeAll(output: BoundedOutput, lines: readonly string[]): Promis
 const many = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n));
 
 describe('an output with a reader', { timeout: 30_000 }, () => {
-  it('gets every line, in order, and what is left at the end', async () => {
+  it('gets every line in order, and at the end the lines that were not written yet', async () => {
     const path = `${await testDirectory()}/log`;
-    const output = new BoundedOutput(opened(path, 'w'));
+    const output = new BoundedOutput(openUntilEnd(path, 'w'));
     const lines = many(2_000, request);
     await writeAll(output, lines);
     await new Promise<void>((resolve) => output.flush(resolve));
@@ -57,12 +57,12 @@ describe('an output with a reader', { timeout: 30_000 }, () => {
     output.write('last\n');
     output.end();
     await written;
-    const rest = (await readFile(path, 'utf8')).slice(lines.join('').length);
-    expect(rest.split('\n').toSorted()).toStrictEqual(['', 'last', 'under way']);
+    const remaining = (await readFile(path, 'utf8')).slice(lines.join('').length);
+    expect(remaining.split('\n').toSorted()).toStrictEqual(['', 'last', 'under way']);
   });
 
-  it('gets a line soon, without a flush', async () => {
-    const { fifo, output } = await unread();
+  it('gets a line without a flush', async () => {
+    const { fifo, output } = await openUnread();
     output.write('one\n');
     output.write('two\n');
     expect((await fifo.read(/two\n/)).input).toBe('one\ntwo\n');
@@ -72,8 +72,8 @@ describe('an output with a reader', { timeout: 30_000 }, () => {
 });
 
 describe('an output without a reader', { timeout: 30_000 }, () => {
-  it('drops lines beyond a limit, and reports once how many behind the lines before them', async () => {
-    const { fifo, output, reports } = await unread();
+  it('drops lines above a limit, and reports their number once, after the lines that were written', async () => {
+    const { fifo, output, reports } = await openUnread();
     const lines = many(8_000, request);
     await writeAll(output, lines);
     expect(reports).toStrictEqual([]);
@@ -88,19 +88,19 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     expect(Buffer.byteLength(kept)).toBeGreaterThan(MAX_BYTES - 1000);
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(MAX_BYTES + PIPE_BYTES);
     expect(fifo.text.slice(kept.length)).toBe('{"report":true}\nlast\n');
-    // Nothing waits before it, and no write is under way.
+    // No line waits, and no write is in progress, so only the size of the next line decides.
     await new Promise<void>((resolve) => output.flush(resolve));
     output.write('x'.repeat(MAX_BYTES + 1));
-    output.write('it would fit, but not in its place\n');
+    output.write('a line that would fit, but must not overtake\n');
     await fifo.read(/last\n[^]*"report":true\}\n/);
     expect(reports).toStrictEqual([8_000 - count, 2]);
   });
 
-  it('waits at the end for a slow reader, and reports what was dropped', async () => {
-    const { fifo, output, reports } = await unread();
-    // There would be room for the last one.
+  it('waits at the end for a slow reader, and reports the number of dropped lines', async () => {
+    const { fifo, output, reports } = await openUnread();
+    // The last line is short and would fit, but lines before it were dropped.
     await writeAll(output, [...many(6_000, request), '\n']);
-    // Reads while this process waits in `end`.
+    // This program reads while this process is blocked in `end`.
     const copy = `${await testDirectory()}/log`;
     const reader = spawn('sh', ['-c', 'echo ready; read go; exec cat "$0" > "$1"', fifo.path, copy]);
     onTestFinished(() => void reader.kill());
@@ -108,7 +108,7 @@ describe('an output without a reader', { timeout: 30_000 }, () => {
     // A write that is in progress at the end counts as written: wait until it has failed.
     await new Promise<void>((resolve) => output.flush(resolve));
     reader.stdin.write('go\n');
-    // The half second does not pass, however slow the machine is.
+    // `end` waits for half a second at most. The clock stands still, so that a slow machine does not end the wait.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     output.end();
     expect(reports).toHaveLength(1);

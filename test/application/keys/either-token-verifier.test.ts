@@ -7,13 +7,13 @@ import type { TokenVerifier } from '../../../src/application/ports/token-verifie
 const TOKEN = 'tom-0123456789abcdef';
 const TOM = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: TOKEN })]);
 const NO_KEYS = new InMemoryTokenVerifier([]);
-const AWAY: TokenVerifier = { verify: () => Promise.reject(new StorageUnavailable('away')) };
+const UNAVAILABLE: TokenVerifier = { verify: () => Promise.reject(new StorageUnavailable('away')) };
 
-it('eitherTokenVerifier accepts the tokens of two verifiers, and asks the second only about tokens that the first rejects', async () => {
+it('eitherTokenVerifier accepts the tokens of two verifiers, and calls the second only if the first rejects the token', async () => {
   const verify = (first: TokenVerifier, second: TokenVerifier, token = TOKEN) =>
     eitherTokenVerifier(first, second).verify(token);
-  for (const [first, second] of [[TOM, AWAY] as const, [NO_KEYS, TOM] as const])
+  for (const [first, second] of [[TOM, UNAVAILABLE] as const, [NO_KEYS, TOM] as const])
     expect(await verify(first, second)).toMatchObject({ label: 'tom' });
   expect(await verify(NO_KEYS, TOM, 'another')).toBeUndefined();
-  await expect(verify(NO_KEYS, AWAY)).rejects.toThrow(StorageUnavailable);
+  await expect(verify(NO_KEYS, UNAVAILABLE)).rejects.toThrow(StorageUnavailable);
 });

@@ -9,7 +9,7 @@ import { InvalidApiKey } from '../../../src/domain/api-key.ts';
 import { aKey, keysWith } from '../../support/api-keys.ts';
 
 const DAY_MS = 86_400_000;
-const AWAY = new StorageUnavailable('away');
+const UNAVAILABLE = new StorageUnavailable('away');
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 const old = aKey(1, { createdAt: days(-10), scopes: ['pets:read', 'pets:write'] });
 
@@ -48,10 +48,10 @@ it('RotateKey creates a key with the fields of the old key and its own expiry, a
 
 it.each([
   ['immediately without an overlap', undefined, 0, NOW],
-  ['before its earlier expiry', days(20), DAY_MS, days(1)],
-  ['never later than at its earlier expiry', days(2), 7 * DAY_MS, days(2)],
+  ['before the expiry that it had', days(20), DAY_MS, days(1)],
+  ['at the expiry that it had, if the overlap ends later', days(2), 7 * DAY_MS, days(2)],
 ])(
-  'RotateKey makes the old key expire, but not the new key: %s',
+  'RotateKey makes the old key expire %s, and the new key has no expiry',
   async (_, expiresAt, overlapMs, expected) => {
     const keys = await keysWith({ ...old, ...(expiresAt && { expiresAt }) });
 
@@ -90,9 +90,9 @@ it.each([
 
 it('RotateKey keeps the new key when storing the expiry of the old key fails', async () => {
   const keys = await keysWith(old);
-  keys.expire = () => Promise.reject(AWAY);
+  keys.expire = () => Promise.reject(UNAVAILABLE);
 
-  await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(AWAY);
+  await expect(rotate(keys, { overlapMs: 0 })).rejects.toBe(UNAVAILABLE);
 
   expect(await keys.list()).toMatchObject([old, { label: old.label, createdAt: NOW, originId: old.id }]);
 });

@@ -10,19 +10,19 @@ import type { ArchivedPet, OnProgress, PetArchive } from '../../../src/applicati
 import { anArchivedPet, archivedPets, archiveWith, storeWith } from '../../support/archived-pets.ts';
 import { numbers } from '../../support/numbers.ts';
 
-/** Two full pages, without the id 4. */
+/** The pets of two full pages. None has the id 4. */
 const PETS = archivedPets(2_000).map((pet) => anArchivedPet({ id: pet.id }));
 const LAST = PETS.at(-1)!.id;
 
-/** The progress never exceeds the total. */
+/** Expects of each progress report that `done` does not exceed `total`. */
 const within: OnProgress = ({ done, total = 0 }) => expect(done).toBeLessThanOrEqual(total);
 
-/** An archive to which a service adds a pet just before the call with this number. */
-async function arriving(pet: ArchivedPet, before: number): Promise<PetArchive> {
+/** Returns an archive to which a service adds a pet just before the call with this number, counted from 0. */
+async function arriving(pet: ArchivedPet, callNumber: number): Promise<PetArchive> {
   const store = await storeWith(PETS);
   let calls = 0;
   const arrive = async () => {
-    if (calls++ === before) await store.write([pet]);
+    if (calls++ === callNumber) await store.write([pet]);
   };
   return archiveWith(store, {
     read: (...range) => arrive().then(() => store.read(...range)),
@@ -41,10 +41,10 @@ function copy(source: PetArchive, target: PetArchive) {
   return new CopyPets(new ArchiveSource(source), target).execute(within);
 }
 
-/** Before each call of a run, and once after the last. */
-const MOMENTS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
+/** Each pet with the number of the call before which it is added. The last number is after the last call. */
+const ARRIVALS = [4n, LAST + 1n].flatMap((id) => numbers(12).map((before) => [id, before] as const));
 
-it.each(MOMENTS)('export, check and copy succeed if pet %i is added before read %i', async (id, before) => {
+it.each(ARRIVALS)('export, check and copy succeed if pet %i is added before read %i', async (id, before) => {
   const pet = anArchivedPet({ id });
   const isOld = (one: ArchivedPet) => one.id !== id;
 
@@ -66,19 +66,19 @@ it.each(MOMENTS)('export, check and copy succeed if pet %i is added before read 
   const copied = await target.read(0n, 3_000);
   expect(copied.filter(isOld)).toStrictEqual(PETS);
   expect(await copy(source, target)).toMatchObject({ alreadyThere: copied.length });
-  // A further copy brings the rest.
+  // Another copy also copies the pet that arrived during the first.
   await copy(source, target);
   expect(await store.read(0n, 3_000)).toStrictEqual(await source.read(0n, 3_000));
 });
 
 it('export, check and copy report a damaged pet whose id is 0', async () => {
   const damaged = new DamagedPet(0n, 'it is torn');
-  const sound = await storeWith(PETS);
-  const torn = archiveWith(sound, {
-    read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
+  const undamaged = await storeWith(PETS);
+  const torn = archiveWith(undamaged, {
+    read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : undamaged.read(after, limit)),
   });
   await expect(Array.fromAsync(new ExportPets(torn).execute(within))).rejects.toBe(damaged);
   await expect(copy(torn, new InMemoryPetRepository())).rejects.toBe(damaged);
-  await expect(copy(sound, torn)).rejects.toBe(damaged);
+  await expect(copy(undamaged, torn)).rejects.toBe(damaged);
   expect(await findingsIn(torn)).toStrictEqual([{ about: 'pet 0', problem: 'it is torn' }]);
 });

@@ -11,13 +11,13 @@ import { archivedPets, archiveWith, storeWith } from '../../support/archived-pet
 const PETS = archivedPets(2_500);
 
 async function check(storage: Partial<Checkable>) {
-  const sound = {
+  const parts = {
     archive: await storeWith(PETS),
     keys: { list: async () => [aKey(1), aKey(2)] },
     ...storage,
   };
   const inspector = storage.inspector ?? { async *findings() {} };
-  const useCase = new CheckStorage({ ...sound, inspector });
+  const useCase = new CheckStorage({ ...parts, inspector });
   const findings: Finding[] = [];
   const progress: Progress[] = [];
   const run = useCase.execute((seen) => progress.push(seen));
@@ -27,8 +27,8 @@ async function check(storage: Partial<Checkable>) {
   }
 }
 
-/** An archive in which some pets are damaged. */
-async function damagedAt(...ids: readonly bigint[]): Promise<ReadablePetArchive> {
+/** Returns an archive in which the pets with these ids are damaged. */
+async function archiveWithDamage(...ids: readonly bigint[]): Promise<ReadablePetArchive> {
   const store = await storeWith(PETS);
   return archiveWith(store, {
     async read(after, limit) {
@@ -40,7 +40,7 @@ async function damagedAt(...ids: readonly bigint[]): Promise<ReadablePetArchive>
   });
 }
 
-it('CheckStorage finds nothing in a sound storage, and reads everything', async () => {
+it('CheckStorage finds nothing in an undamaged storage, and reads all of it', async () => {
   const { findings, progress, checked } = await check({});
   expect(findings).toStrictEqual([]);
   const total = 2500;
@@ -57,7 +57,7 @@ it('CheckStorage reports that few ids are left', async () => {
 it('CheckStorage reports problems of the whole storage, then every damaged pet and key, and reads all records', async () => {
   const [first, second, last] = [PETS[0]!.id, PETS[1]!.id, PETS.at(-1)!.id];
   const { findings, checked } = await check({
-    archive: await damagedAt(first, second, last),
+    archive: await archiveWithDamage(first, second, last),
     keys: { list: async () => [aKey(1), new DamagedApiKey('f', 'scopes must be some')] },
     inspector: {
       async *findings() {
@@ -93,13 +93,13 @@ it('CheckStorage raises the total of its progress when it reads more pets than w
   expect(progress.map(({ done, total }) => total === done)).toStrictEqual([true, true, true]);
 });
 
-it('CheckStorage ends with a failure of the storage', async () => {
+it('CheckStorage rejects with the error of the storage when a read fails', async () => {
   const failure = new StorageUnavailable('the disk is gone');
   const archive = archiveWith(await storeWith(PETS), { read: async () => Promise.reject(failure) });
   await expect(check({ archive })).rejects.toBe(failure);
 });
 
-it('CheckStorage ends where a pet is out of order', async () => {
+it('CheckStorage stops at a pet that is out of order, and reports it', async () => {
   const store = await storeWith(PETS);
   const archive = archiveWith(store, {
     async read(after, limit) {

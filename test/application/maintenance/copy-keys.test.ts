@@ -24,7 +24,7 @@ async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyReposi
 
 it('CopyKeys makes an exact copy, leaves the source unchanged, and can be repeated', async () => {
   const source = await keysWith(...SOME);
-  // Half done before.
+  // The target has some of the keys already, as after a copy that was interrupted.
   const target = await keysWith(SOME[1]!, SOME[3]!);
 
   for (const before of [2, 5]) expect(await copy(source, target)).toStrictEqual([5, before]);
@@ -34,7 +34,7 @@ it('CopyKeys makes an exact copy, leaves the source unchanged, and can be repeat
 });
 
 it.each(['insert', 'revoke', 'expire', 'recordUse'])(
-  'CopyKeys ends with a failure of its target: %s',
+  'CopyKeys rejects with the error of its target when %s fails',
   async (method) => {
     const away = new Error('away');
     const target = Object.assign(await keysWith(), { [method]: () => Promise.reject(away) });
@@ -55,15 +55,15 @@ it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
   ['revoked in the source', { revokedAt: JUNE! }, {}, { revokedAt: JUNE! }],
   ['revoked earlier in the source', { revokedAt: MAY! }, { revokedAt: JUNE! }, { revokedAt: MAY! }],
   ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
-  ['both in the source', { revokedAt: MAY!, expiresAt: JUNE! }, {}, { revokedAt: MAY!, expiresAt: JUNE! }],
+  ['ended in both ways', { revokedAt: MAY!, expiresAt: JUNE! }, {}, { revokedAt: MAY!, expiresAt: JUNE! }],
   ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
   ['with another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
 ])(
-  'CopyKeys gives an existing key the earlier end of source and target: %s',
-  async (_, ours, theirs, expected) => {
-    const target = await keysWith(aKey(1, theirs));
+  'CopyKeys updates an existing key to the earlier end and the later use, and no other field: %s',
+  async (_, inSource, inTarget, expected) => {
+    const target = await keysWith(aKey(1, inTarget));
 
-    await copy(await keysWith(aKey(1, ours)), target);
+    await copy(await keysWith(aKey(1, inSource)), target);
 
     expect(await target.list()).toStrictEqual([aKey(1, expected)]);
   },
@@ -80,7 +80,7 @@ it.each([0, 2, 4])('CopyKeys changes nothing when another key has the id of the 
   expect(await target.list()).toStrictEqual([another]);
 });
 
-it('CopyKeys checks for another key with the same id without writing, and checks again when it copies', async () => {
+it('CopyKeys.check rejects another key with the same id and writes nothing, and execute copies later changes of the source', async () => {
   const another = { ...aKey(9), id: aKey(2).id };
   const target = await keysWith(another);
 

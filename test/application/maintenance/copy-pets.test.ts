@@ -18,7 +18,7 @@ import { aPet } from '../../support/pets.ts';
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
 
-async function everything(archive: PetArchive): Promise<readonly ArchivedPet[]> {
+async function allPetsOf(archive: PetArchive): Promise<readonly ArchivedPet[]> {
   return archive.read(0n, 100_000);
 }
 
@@ -26,7 +26,7 @@ function copy(source: PetArchive, target: PetArchive, seen: Progress[] = []) {
   return new CopyPets(new ArchiveSource(source), target).execute((progress) => seen.push(progress));
 }
 
-/** Calls a function before or after each write to the store. */
+/** Returns a store that calls these functions before and after each write. */
 function watched(
   store: PetArchive,
   { before, after }: { before?(pets: readonly ArchivedPet[]): unknown; after?(): unknown },
@@ -76,55 +76,55 @@ it('CopyPets reads the source once after the comparison, and writes a batch when
     after: () => writing--,
   });
   await copy(counted, target);
-  // The comparison read one batch.
+  // The comparison before the first write has read one batch, too.
   expect(ahead.map((count) => count - ahead[0]!)).toStrictEqual([0, 1, 2]);
   expect(reads).toBe(3 + 1);
 });
 
-it.each<readonly [what: string, there: readonly ArchivedPet[]]>([
+it.each<readonly [description: string, existing: readonly ArchivedPet[]]>([
   ...[1, 999, 1000, 1001, 1700, 2499, 2500].map((n) => [`the first ${n}`, SOME.slice(0, n)] as const),
-  ['nothing', []],
+  ['no pets', []],
   ['all but some in between', SOME.filter((_, index) => index % 7 !== 3)],
-  ['others, between and after those of the source', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
-])('CopyPets begins at the first missing pet, and changes no existing pet: %s', async (_, there) => {
-  const target = await storeWith(there);
+  ['other ids, between and after its ids', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
+])('CopyPets begins at the first pet that the target lacks if it has %s', async (_, existing) => {
+  const target = await storeWith(existing);
   const written: ArchivedPet[] = [];
-  const watching = watched(target, { before: (pets) => written.push(...pets) });
-  const ids = new Set(there.map(({ id }) => id));
+  const watchedTarget = watched(target, { before: (pets) => written.push(...pets) });
+  const ids = new Set(existing.map(({ id }) => id));
   const missing = SOME.filter(({ id }) => !ids.has(id));
-  const others = there.filter((pet) => !SOME.includes(pet));
+  const others = existing.filter((pet) => !SOME.includes(pet));
 
-  expect(await copy(await storeWith(SOME), watching)).toStrictEqual(
+  expect(await copy(await storeWith(SOME), watchedTarget)).toStrictEqual(
     result(2500, 2500 - missing.length, others.filter(({ id }) => id < LAST).length),
   );
 
   expect(written).toStrictEqual(SOME.filter(({ id }) => id >= (missing[0]?.id ?? Infinity)));
-  expect(await everything(target)).toStrictEqual(inOrderOfId([...there, ...missing]));
+  expect(await allPetsOf(target)).toStrictEqual(inOrderOfId([...existing, ...missing]));
 });
 
 it.each([0, 1500, 2499])('CopyPets changes nothing when another pet has the id of pet %i', async (index) => {
-  const taken = { ...SOME[index]!, name: 'somebody else' };
+  const taken = { ...SOME[index]!, name: 'another pet' };
   const target = await storeWith(
     inOrderOfId([...SOME.slice(0, 10), taken]).filter(
       ({ id, name }) => id !== taken.id || name === taken.name,
     ),
   );
-  const before = await everything(target);
+  const before = await allPetsOf(target);
 
   const copying = copy(await storeWith(SOME), target);
 
   await expect(copying).rejects.toStrictEqual(new PetIdTaken(taken.id));
-  expect(await everything(target)).toStrictEqual(before);
+  expect(await allPetsOf(target)).toStrictEqual(before);
   expect(await target.lastId()).toBe(before.at(-1)!.id);
 });
 
-it('CopyPets leaves out a pet that took the greatest id before the start and is stored later', async () => {
+it('CopyPets leaves out a pet that was assigned its id before the copy and is stored during the copy', async () => {
   const source = await storeWith(SOME);
   await source.reserve(LAST + 3n);
   const target = new InMemoryPetRepository();
   const late = watched(target, { after: () => source.write([anArchivedPet({ id: LAST + 2n })]) });
   expect(await copy(source, late)).toStrictEqual(result(2500));
-  expect(await everything(target)).toStrictEqual(SOME);
+  expect(await allPetsOf(target)).toStrictEqual(SOME);
   expect(await target.lastId()).toBe(LAST + 3n);
 });
 
@@ -138,9 +138,9 @@ it.each<
     'a pet has disappeared from the source at the end',
     REMOVED,
     (source, target) => {
-      let gone = 0;
-      const count: PetArchive['count'] = async (upTo) => (await source.count(upTo)) - gone;
-      return [archiveWith(source, { count }), watched(target, { after: () => (gone = 1) })];
+      let missing = 0;
+      const count: PetArchive['count'] = async (upTo) => (await source.count(upTo)) - missing;
+      return [archiveWith(source, { count }), watched(target, { after: () => (missing = 1) })];
     },
   ],
   [
@@ -182,25 +182,25 @@ it('CopyPets reports its progress', async () => {
   ]);
 });
 
-it('CopyPets closes every read of the source that it opened, also when it fails', async () => {
-  let open = 0;
-  class Counted extends ArchiveSource {
+it('CopyPets closes every read of the source, even if the copy fails', async () => {
+  let openReads = 0;
+  class CountedSource extends ArchiveSource {
     override async *read(...range: Parameters<ArchiveSource['read']>) {
-      open++;
+      openReads++;
       try {
         yield* super.read(...range);
       } finally {
-        open--;
+        openReads--;
       }
     }
   }
-  const source = new Counted(await storeWith(SOME));
+  const source = new CountedSource(await storeWith(SOME));
   const ignore = () => {};
 
   await new CopyPets(source, await storeWith(SOME.slice(0, 10))).execute(ignore);
-  expect(open).toBe(0);
+  expect(openReads).toBe(0);
 
   const conflict = new CopyPets(source, await storeWith([{ ...SOME[0]!, name: 'Tom' }]));
   await expect(conflict.execute(ignore)).rejects.toThrow(PetIdTaken);
-  expect(open).toBe(0);
+  expect(openReads).toBe(0);
 });

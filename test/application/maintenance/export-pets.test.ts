@@ -13,7 +13,7 @@ import {
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
 
-async function exported(batches: AsyncIterable<readonly ArchivedPet[]>): Promise<ArchivedPet[]> {
+async function allPetsOf(batches: AsyncIterable<readonly ArchivedPet[]>): Promise<ArchivedPet[]> {
   return (await Array.fromAsync(batches)).flat();
 }
 
@@ -26,12 +26,12 @@ it('ExportPets yields every pet that exists at the start, even if a service adds
   const first = await batches.next();
   const before = anArchivedPet({ id: LAST - 1n });
   await store.write([anArchivedPet({ id: 4n }), before, anArchivedPet({ id: LAST + 1n })]);
-  const pets = [...(first.value ?? []), ...(await exported(batches))];
+  const pets = [...(first.value ?? []), ...(await allPetsOf(batches))];
   expect(pets).toStrictEqual(inOrderOfId([...SOME, before]));
   expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2501, total: 2501 });
 });
 
 it('ExportPets fails when a pet that was counted cannot be read', async () => {
-  const less = archiveWith(await storeWith(SOME), { count: async () => 2501 });
-  await expect(exported(new ExportPets(less).execute(ignore))).rejects.toThrow(CountsDiffer);
+  const wrong = archiveWith(await storeWith(SOME), { count: async () => 2501 });
+  await expect(allPetsOf(new ExportPets(wrong).execute(ignore))).rejects.toThrow(CountsDiffer);
 });

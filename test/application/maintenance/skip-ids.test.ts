@@ -3,7 +3,7 @@ import { SkipIds, TooFewPetIds } from '../../../src/application/maintenance/skip
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
 import { archiveWith, petsAfter } from '../../support/archived-pets.ts';
 
-it('SkipIds skips the last ids, and fails when too few are left', async () => {
+it('SkipIds skips the last trillion ids, and fails when fewer ids are left', async () => {
   const last = MAX_PET_ID - SKIPPED_PET_IDS;
   const pets = await petsAfter(last);
   expect(await new SkipIds(pets).execute()).toBe(MAX_PET_ID);

@@ -24,8 +24,8 @@ it('CreatePet rejects an invalid draft, and neither stores it nor uses an id', a
   expect((await createPet.execute(draft)).pet.id).toBe(1n);
 });
 
-// The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
-it('CreatePet stores an idempotency key in the same form as every earlier build, as pets keep their keys', async () => {
+// They are the hashes of ["an-id","POST /v1/pets","a-key"] and of ["Rex","7","available"].
+it('CreatePet stores the same hashes for an idempotency key as every earlier build', async () => {
   const pets = new InMemoryPetRepository();
   const key = idempotencyKey('a-key', 'an-id', 'POST /v1/pets');
   await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);

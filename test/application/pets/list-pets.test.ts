@@ -8,7 +8,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
 import { aPet, FailingPetRepository } from '../../support/pets.ts';
 
-/** A catalogue of this many pets. Their statuses rotate: available, pending, sold. */
+/** Returns a catalogue with this number of pets. Their statuses rotate: available, pending, sold. */
 async function catalogue(size: number): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   for (let i = 0; i < size; i++) {
@@ -17,9 +17,9 @@ async function catalogue(size: number): Promise<InMemoryPetRepository> {
   return pets;
 }
 
-type Seen = { readonly ids: readonly number[]; readonly next?: bigint };
+type ListedIds = { readonly ids: readonly number[]; readonly next?: bigint };
 
-async function idsOf(pets: InMemoryPetRepository, request: PageRequest): Promise<Seen> {
+async function idsOf(pets: InMemoryPetRepository, request: PageRequest): Promise<ListedIds> {
   const { pets: found, ...rest } = await new ListPets(pets).execute(request);
   return { ids: found.map(({ id }) => Number(id)), ...rest };
 }
@@ -28,7 +28,7 @@ function upTo(last: number): number[] {
   return Array.from({ length: last }, (_, index) => index + 1);
 }
 
-it.each<[what: string, size: number, request: PageRequest, expected: Seen]>([
+it.each<[description: string, size: number, request: PageRequest, expected: ListedIds]>([
   ['no pet', 0, {}, { ids: [] }],
   ['fewer than the 20 of a page', 19, {}, { ids: upTo(19) }],
   ['exactly a page', 20, {}, { ids: upTo(20) }],
@@ -52,8 +52,8 @@ it.each([0, 101, 1.5, Number.NaN])('ListPets rejects the limit %d', async (limit
   );
 });
 
-/** Six pets, one of them with a damaged record. */
-async function damaged(id: bigint): Promise<InMemoryPetRepository> {
+/** Returns a catalogue of six pets. The record of the pet with this id is damaged. */
+async function catalogueWithDamage(id: bigint): Promise<InMemoryPetRepository> {
   class Damaged extends InMemoryPetRepository {
     override async list(query: PetQuery): Promise<readonly Pet[]> {
       return parseStoredPage(await super.list(query), query.after ?? 0n, (pet) =>
@@ -67,7 +67,7 @@ async function damaged(id: bigint): Promise<InMemoryPetRepository> {
 }
 
 it('ListPets rejects a page that starts with a damaged pet', async () => {
-  const list = new ListPets(await damaged(3n));
+  const list = new ListPets(await catalogueWithDamage(3n));
   const expected = { kind: 'damaged-pet', id: 3n, before: [] };
   await expect(list.execute({ limit: 2, after: 2n })).rejects.toMatchObject(expected);
   await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
@@ -77,11 +77,11 @@ it('ListPets ends a page before a damaged pet, and pages that continue after thi
   for (const [damagedId, limit] of [1n, 3n, 6n].flatMap((id) =>
     [1, 2, 3, 5, 20].map((size) => [id, size] as const),
   )) {
-    const pets = await damaged(damagedId);
+    const pets = await catalogueWithDamage(damagedId);
     const walk: (number | string)[] = [];
     for (let after: bigint | undefined = 0n; after !== undefined; ) {
       try {
-        const { ids, next }: Seen = await idsOf(pets, { limit, after });
+        const { ids, next }: ListedIds = await idsOf(pets, { limit, after });
         walk.push(...ids);
         after = next;
       } catch (error) {
@@ -94,7 +94,7 @@ it('ListPets ends a page before a damaged pet, and pages that continue after thi
   }
 });
 
-it('ListPets passes on every error except DamagedPet', async () => {
+it('ListPets rejects with the unchanged error of the storage, unless that is a DamagedPet', async () => {
   const gone = new StorageUnavailable('gone');
   await expect(new ListPets(new FailingPetRepository(gone)).execute({})).rejects.toBe(gone);
 });

@@ -17,7 +17,7 @@ function failure(work: () => unknown): DamagedPet {
   throw new Error('the record was accepted');
 }
 
-// The contract of damaged pets has the idempotency keys, and domain/api-key.test.ts what is no SHA-256.
+// Other tests damage idempotency keys (test/contracts/damaged-pets.ts) and hashes (test/domain/api-key.test.ts).
 it.each([
   [0n, REX, 'id must be an integer from 1 to 9007199254740991'],
   [MAX_PET_ID + 1n, REX, 'id must be an integer from 1 to 9007199254740991'],
@@ -50,7 +50,7 @@ it('a stored page is damaged when its ids do not ascend or do not start after th
   expect(failure(() => parseStoredPage(pets, 3n, (pet) => pet))).toMatchObject({ id: 3n, before: [] });
 });
 
-it('a stored page passes on errors other than DamagedPet', () => {
+it('parseStoredPage throws errors other than DamagedPet unchanged', () => {
   const bug = () => parseStoredPage(pets, 0n, () => JSON.parse('{'));
   expect(bug).toThrow(SyntaxError);
 });

@@ -4,16 +4,16 @@ import { around } from '../../../src/application/ports/around.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { aPet } from '../../support/pets.ts';
 
-it('around wraps each call of the named methods, and passes the other methods through', async () => {
+it('around wraps each call of the named methods, and leaves the other methods unchanged', async () => {
   const memory: PetRepository = new InMemoryPetRepository();
-  const seen: unknown[] = [];
+  const events: unknown[] = [];
   const names = { insert: 'new', findById: 'one', insertOnce: undefined, list: undefined } as const;
   const pets = around(memory, names, (name) => {
-    seen.push(name);
+    events.push(name);
     return async (call, args) => {
-      seen.push([name, ...args]);
+      events.push([name, ...args]);
       const result = await call();
-      seen.push(result);
+      events.push(result);
       return result;
     };
   });
@@ -21,5 +21,5 @@ it('around wraps each call of the named methods, and passes the other methods th
   expect(await pets.insert(aPet())).toStrictEqual(rex);
   expect(await pets.list({ limit: 1 })).toStrictEqual([rex]);
   expect(await pets.findById(1n)).toStrictEqual(rex);
-  expect(seen).toStrictEqual(['new', 'one', ['new', aPet()], rex, ['one', 1n], rex]);
+  expect(events).toStrictEqual(['new', 'one', ['new', aPet()], rex, ['one', 1n], rex]);
 });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { oncePerSecond } from '../../../src/application/ports/once-per-second.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
-/** A task whose runs the test completes, on a clock that the test advances. */
-function controlled(options?: { readonly sharesFailures: boolean }) {
+/** Returns a task whose runs end when the test settles them, and a clock that the test advances. */
+function startTask(options?: { readonly sharesFailures: boolean }) {
   const { advance } = fakeClock();
   const runs: PromiseWithResolvers<string>[] = [];
   const task = oncePerSecond(() => {
@@ -16,7 +16,7 @@ function controlled(options?: { readonly sharesFailures: boolean }) {
 
 describe('oncePerSecond', () => {
   it('shares a result while the task runs, and for one second from its start', async () => {
-    const { advance, runs, task } = controlled();
+    const { advance, runs, task } = startTask();
     const early = [task(), task()];
     advance(400);
     runs[0]!.resolve('first');
@@ -32,7 +32,7 @@ describe('oncePerSecond', () => {
   });
 
   it('does not delay later calls if the task does not end', async () => {
-    const { advance, runs, task } = controlled();
+    const { advance, runs, task } = startTask();
     void task();
     advance(1_000);
     const late = task();
@@ -41,7 +41,7 @@ describe('oncePerSecond', () => {
   });
 
   it('starts the task again after a failure', async () => {
-    const { runs, task } = controlled();
+    const { runs, task } = startTask();
     const failing = task();
     runs[0]!.reject(new Error('no connection'));
     await expect(failing).rejects.toThrow('no connection');
@@ -50,7 +50,7 @@ describe('oncePerSecond', () => {
   });
 
   it('shares a failure until the second ends if sharesFailures is set', async () => {
-    const { advance, runs, task } = controlled({ sharesFailures: true });
+    const { advance, runs, task } = startTask({ sharesFailures: true });
     const failing = [task()];
     runs[0]!.reject(new Error('no connection'));
     await Promise.allSettled(failing);

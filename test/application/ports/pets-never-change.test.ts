@@ -5,10 +5,10 @@ import type {
 } from '../../../src/application/ports/pets-never-change.ts';
 
 it('code that relies on pets that never change does not compile with a method that may change a pet', () => {
-  const beside: WhilePetsNeverChange<string, 'insert' | 'list' | 'write'> = 'harmless methods';
-  // @ts-expect-error: `tsc` refuses this line, and a comment that expects an error where there is none.
-  const besideUpdate: WhilePetsNeverChange<string, 'insert' | 'update'> = 'another one';
-  // Its error names this type and the method.
-  const named: ReliesOnPetsThatNeverChange<'update'> = besideUpdate;
-  expect([beside, named]).toHaveLength(2);
+  const allowed: WhilePetsNeverChange<string, 'insert' | 'list' | 'write'> = 'no method changes a pet';
+  // @ts-expect-error: `tsc` refuses the next line. It would also refuse this comment if that line had no error.
+  const refused: WhilePetsNeverChange<string, 'insert' | 'update'> = 'update may change a pet';
+  // The refused type is this one, so the message of the compiler names it and the method.
+  const namedInError: ReliesOnPetsThatNeverChange<'update'> = refused;
+  expect([allowed, namedInError]).toHaveLength(2);
 });
