@@ -13,9 +13,9 @@ import type { Keys as Port, TestedStorage } from './storages.ts';
 
 type Keys = Map<string, ApiKey>;
 type Real = Opened<Port>;
-const on = command<Keys, Real>;
+const keyCommand = command<Keys, Real>;
 
-// Close to each other, so their order matters.
+// Many of the times are close to each other, so that the interval between two recorded uses matters.
 const instant = fc.oneof(
   fc
     .tuple(fc.integer({ min: -3, max: 3 }), fc.integer({ min: -1, max: 1 }))
@@ -23,34 +23,35 @@ const instant = fc.oneof(
   fc.integer({ min: -(10 ** 15), max: 10 ** 15 }),
 );
 
-/** The id of one of a few keys, or any text. */
+/** The id of one of eight keys, or a random text. */
 const id = fc.oneof({ weight: 6, arbitrary: fc.nat(7).map((n) => aKey(n).id) }, text);
-const who = fc.nat(3);
+/** Chooses the process that makes the call. */
+const caller = fc.nat(3);
 
 const label = fc
   .oneof(text, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }))
   .map((any) => (apiKeyProblems(aKey(1, { label: any })).length === 0 ? any : 'Rex'));
 const date = instant.map(at);
-const plain = { noNullPrototype: true } as const;
+const withPrototype = { noNullPrototype: true } as const;
 const rateLimit = fc.record(
   {
     requests: fc.integer({ min: 1, max: RATE_LIMIT_MAX.requests }),
     seconds: fc.integer({ min: 1, max: RATE_LIMIT_MAX.seconds }),
   },
-  plain,
+  withPrototype,
 );
 const originId = fc.constant(aKey(9).id);
 const scopes = fc.subarray([...SCOPES], { minLength: 1 });
 const fields = fc.record(
   { label, scopes, createdAt: date, rateLimit, originId, expiresAt: date, revokedAt: date, lastUsedAt: date },
-  { ...plain, requiredKeys: ['label', 'scopes', 'createdAt'] },
+  { ...withPrototype, requiredKeys: ['label', 'scopes', 'createdAt'] },
 );
 const key = fc
   .tuple(fc.nat(7), fc.constantFrom('one', 'one', 'other'), fields)
   .map(([n, secret, some]) => aKey(n, { ...some, digest: hash('sha256', secret) }));
 
-const insert = fc.tuple(who, key).map(([by, added]) =>
-  on(`insert(${fc.stringify(added)}) by ${by}`, async (keys, real) => {
+const insert = fc.tuple(caller, key).map(([by, added]) =>
+  keyCommand(`insert(${fc.stringify(added)}) by ${by}`, async (keys, real) => {
     const known = keys.get(added.id);
     const inserting = real.pick(by).keys.insert(structuredClone(added));
     if (known !== undefined && known.digest !== added.digest) {
@@ -62,14 +63,14 @@ const insert = fc.tuple(who, key).map(([by, added]) =>
   }),
 );
 
-const find = fc.tuple(who, id).map(([by, wanted]) =>
-  on(`findById(${fc.stringify(wanted)}) by ${by}`, async (keys, real) => {
+const find = fc.tuple(caller, id).map(([by, wanted]) =>
+  keyCommand(`findById(${fc.stringify(wanted)}) by ${by}`, async (keys, real) => {
     expect(await real.pick(by).keys.findById(wanted)).toStrictEqual(keys.get(wanted));
   }),
 );
 
-const list = who.map((by) =>
-  on(`list by ${by}`, async (keys, real) => {
+const list = caller.map((by) =>
+  keyCommand(`list by ${by}`, async (keys, real) => {
     expect(await real.pick(by).keys.list()).toStrictEqual(
       [...keys.values()].toSorted(
         (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
@@ -79,9 +80,9 @@ const list = who.map((by) =>
 );
 
 const end = fc
-  .record({ by: who, method: fc.constantFrom('revoke', 'expire'), wanted: id, ms: instant })
+  .record({ by: caller, method: fc.constantFrom('revoke', 'expire'), wanted: id, ms: instant })
   .map(({ by, method, wanted, ms }) =>
-    on(`${method}(${fc.stringify(wanted)}, ${ms}) by ${by}`, async (keys, real) => {
+    keyCommand(`${method}(${fc.stringify(wanted)}, ${ms}) by ${by}`, async (keys, real) => {
       const field = method === 'revoke' ? 'revokedAt' : 'expiresAt';
       const known = keys.get(wanted);
       const earlier = known?.[field];
@@ -94,8 +95,8 @@ const end = fc
     }),
   );
 
-const recordUse = fc.tuple(who, fc.array(fc.tuple(id, instant), { maxLength: 5 })).map(([by, uses]) =>
-  on(`recordUse(${fc.stringify(uses)}) by ${by}`, async (keys, real) => {
+const recordUse = fc.tuple(caller, fc.array(fc.tuple(id, instant), { maxLength: 5 })).map(([by, uses]) =>
+  keyCommand(`recordUse(${fc.stringify(uses)}) by ${by}`, async (keys, real) => {
     const latest = new Map(uses.map(([used, ms]) => [used, at(ms)]));
     for (const [used, time] of latest) {
       const known = keys.get(used);
@@ -106,7 +107,7 @@ const recordUse = fc.tuple(who, fc.array(fc.tuple(id, instant), { maxLength: 5 }
   }),
 );
 
-/** By the method that they call. A new method of the port does not compile until a command calls it. */
+/** The commands, by the method that they call. A new method of the port does not compile until a command calls it. */
 const COMMANDS: Readonly<
   Record<keyof ApiKeyRepository, readonly fc.Arbitrary<fc.AsyncCommand<Keys, Real>>[]>
 > = {
@@ -118,9 +119,9 @@ const COMMANDS: Readonly<
   recordUse: [recordUse],
 };
 
-/** Random calls of `ApiKeyRepository` agree with a map. */
+/** Makes random calls of `ApiKeyRepository`, and compares each result with a map. */
 export function apiKeyRepositoryModel({ create, runs, keyHolders }: TestedStorage): void {
-  it('answers every sequence of calls as a map would', async () => {
+  it('returns the same results as a map, for random sequences of calls', async () => {
     const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Keys, Real>(keyHolders)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {

@@ -12,10 +12,10 @@ import { aKey, at } from '../support/api-keys.ts';
 import { numbers } from '../support/numbers.ts';
 import { tamper } from '../support/pets.ts';
 import { ODD_TEXTS } from './odd-texts.ts';
-import { opened, type TestedStorage } from './storages.ts';
+import { openStore, type TestedStorage } from './storages.ts';
 
-/** A key with every field. A new object for each call, because a Date is mutable. */
-function full(n = 1): ApiKey {
+/** Returns a key with every field. Each call returns a new object, because a Date is mutable. */
+function fullKey(n = 1): ApiKey {
   return aKey(n, {
     scopes: ['pets:read', 'pets:write'],
     expiresAt: at(86_400_001),
@@ -26,6 +26,7 @@ function full(n = 1): ApiKey {
   });
 }
 
+/** The greatest time of a Date, in milliseconds. */
 const LAST_INSTANT = 8_640_000_000_000_000;
 
 const INSTANTS_MS = [
@@ -44,7 +45,7 @@ const LABELS = [...ODD_TEXTS, '\u{1f415}'.repeat(KEY_LABEL_MAX_LENGTH)].filter(
   (label) => apiKeyProblems(aKey(1, { label })).length === 0,
 );
 
-const HOSTILE_IDS = [
+const UNKNOWN_IDS = [
   '',
   '__proto__',
   'constructor',
@@ -56,14 +57,14 @@ const HOSTILE_IDS = [
   `${aKey().id}\0`,
   `${aKey().id} `,
   aKey().id.slice(1),
-  // The id as a number.
+  // The same number as the id, without its zeros.
   '1',
   // A lone surrogate.
   '\ud800',
   aKey().id.repeat(10_000),
 ];
 
-/** Keys with fields that an adapter could change, each with another id. */
+/** Keys with values that an adapter could change. Each key has a different id. */
 function oddKeys(): ApiKey[] {
   const fields: readonly Partial<ApiKey>[] = [
     { scopes: ['pets:write'] },
@@ -73,10 +74,10 @@ function oddKeys(): ApiKey[] {
     { digest: '0'.repeat(64) },
     { digest: 'f'.repeat(64) },
     { id: 'f'.repeat(16) },
-    // An adapter that takes one of these for a number changes it.
+    // An adapter that stores ids as numbers would change these ids.
     { id: '1234567890123456' },
     { id: '00000000000012e3' },
-    // Created at the same instant.
+    // Two keys that were created at the same instant.
     { id: 'e'.repeat(16), createdAt: at(2_000) },
     { id: 'd'.repeat(16), createdAt: at(2_000) },
     ...LABELS.map((label) => ({ label })),
@@ -87,13 +88,13 @@ function oddKeys(): ApiKey[] {
       lastUsedAt: new Date(ms),
     })),
   ];
-  return [full(1000), ...fields.map((some, n) => aKey(n, some))];
+  return [fullKey(1000), ...fields.map((some, n) => aKey(n, some))];
 }
 
-/** The contract of `ApiKeyRepository`, except what {@link apiKeyRepositoryModel} tries. */
+/** The contract of `ApiKeyRepository`, except the random sequences of calls that {@link apiKeyRepositoryModel} tries. */
 export function apiKeyRepositoryContract(storage: TestedStorage): void {
   it('returns each key exactly as it was stored', async () => {
-    const { keys } = await opened(storage);
+    const { keys } = await openStore(storage);
     for (const key of oddKeys()) expect(await keys.insert(key)).toBeUndefined();
 
     for (const key of oddKeys()) expect(await keys.findById(key.id)).toStrictEqual(key);
@@ -103,63 +104,63 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(inOrder);
   });
 
-  it('stores only the fields of a key, so no token', async () => {
-    const { keys } = await opened(storage);
-    const odd = { ...full(), token: 'secret', _id: 'odd' };
+  it('stores only the fields of a key, and drops a token', async () => {
+    const { keys } = await openStore(storage);
+    const withToken = { ...fullKey(), token: 'secret', _id: 'odd' };
 
-    await keys.insert(odd);
-    await keys.revoke(odd.id, at(1));
+    await keys.insert(withToken);
+    await keys.revoke(withToken.id, at(1));
 
-    const expected = { ...full(), revokedAt: at(1) };
-    expect(await keys.findById(odd.id)).toStrictEqual(expected);
+    const expected = { ...fullKey(), revokedAt: at(1) };
+    expect(await keys.findById(withToken.id)).toStrictEqual(expected);
     expect(await keys.list()).toStrictEqual([expected]);
   });
 
-  it('treats an id neither as a pattern nor as a query', async () => {
-    const { keys } = await opened(storage);
-    await keys.insert(full());
+  it('finds no key by an id that is a pattern, a query or a part of a stored id', async () => {
+    const { keys } = await openStore(storage);
+    await keys.insert(fullKey());
 
-    for (const id of HOSTILE_IDS) {
+    for (const id of UNKNOWN_IDS) {
       expect(await keys.findById(id)).toBeUndefined();
       expect(await keys.revoke(id, at(1))).toBeUndefined();
       expect(await keys.expire(id, at(1))).toBeUndefined();
     }
-    await keys.recordUse(new Map(HOSTILE_IDS.map((id) => [id, at(LAST_INSTANT / 2)])));
+    await keys.recordUse(new Map(UNKNOWN_IDS.map((id) => [id, at(LAST_INSTANT / 2)])));
 
-    expect(await keys.list()).toStrictEqual([full()]);
+    expect(await keys.list()).toStrictEqual([fullKey()]);
   });
 
   it('records the uses of more than 1,000 keys in one call', async () => {
-    const { keys } = await opened(storage);
+    const { keys } = await openStore(storage);
     const all = numbers(1_100).map((n) => aKey(n, { lastUsedAt: at(n) }));
-    // The storage does not know the others.
-    const known = [0, 500, 1_099];
-    for (const n of known) await keys.insert(aKey(n));
+    // Only three of the keys are stored.
+    const storedNumbers = [0, 500, 1_099];
+    for (const n of storedNumbers) await keys.insert(aKey(n));
 
     await keys.recordUse(new Map(all.map(({ id }, n) => [id, at(n)])));
 
-    expect(await keys.list()).toStrictEqual(known.map((n) => all[n]));
+    expect(await keys.list()).toStrictEqual(storedNumbers.map((n) => all[n]));
   });
 
   it('keeps a stored key unchanged when the argument changes during or after its insert', async () => {
-    const { keys } = await opened(storage);
-    const mine = full();
-    const inserting = keys.insert(mine);
-    tamper(mine);
+    const { keys } = await openStore(storage);
+    const first = fullKey();
+    const inserting = keys.insert(first);
+    tamper(first);
     await inserting;
-    expect(await keys.list()).toStrictEqual([full()]);
+    expect(await keys.list()).toStrictEqual([fullKey()]);
 
-    const again = full(2);
-    await keys.insert(again);
-    tamper(again);
-    expect(await keys.list()).toStrictEqual([full(), full(2)]);
+    const second = fullKey(2);
+    await keys.insert(second);
+    tamper(second);
+    expect(await keys.list()).toStrictEqual([fullKey(), fullKey(2)]);
   });
 
   it('keeps stored instants unchanged when the arguments change during or after the call', async () => {
-    const { keys } = await opened(storage);
+    const { keys } = await openStore(storage);
     await keys.insert(aKey(1));
-    /** The use, the expiry and the revocation. */
-    async function end(times: readonly [Date, Date, Date], change: () => void) {
+    /** Records a use, an expiry and a revocation with these `times`, and calls `change` before the calls have ended. */
+    async function useAndEnd(times: readonly [Date, Date, Date], change: () => void) {
       const uses = new Map([[aKey().id, times[0]]]);
       const calls = [
         keys.recordUse(uses),
@@ -173,11 +174,11 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     }
 
     const first = [at(10), at(20), at(30)] as const;
-    await end(first, () => first.forEach((time) => time.setTime(0)));
+    await useAndEnd(first, () => first.forEach((time) => time.setTime(0)));
     expect(await keys.findById(aKey().id)).toStrictEqual(
       aKey(1, { lastUsedAt: at(10), expiresAt: at(20), revokedAt: at(30) }),
     );
-    await end([at(10 + USE_INTERVAL_MS), at(19), at(29)], () => {});
+    await useAndEnd([at(10 + USE_INTERVAL_MS), at(19), at(29)], () => {});
     await keys.recordUse(new Map([[aKey().id, at(9 + 2 * USE_INTERVAL_MS)]]));
     expect(await keys.findById(aKey().id)).toStrictEqual(
       aKey(1, { lastUsedAt: at(10 + USE_INTERVAL_MS), expiresAt: at(19), revokedAt: at(29) }),
@@ -185,8 +186,8 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
   });
 
   it('keeps a stored key unchanged when a returned key or list changes', async () => {
-    const { keys } = await opened(storage);
-    await keys.insert(full());
+    const { keys } = await openStore(storage);
+    await keys.insert(fullKey());
     await keys.insert(aKey(2));
 
     tamper((await keys.findById(aKey(1).id))!);
@@ -195,29 +196,29 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     const list = await keys.list();
     for (const key of list) tamper(throwIfDamaged(key));
     if (Array.isArray(list) && !Object.isFrozen(list)) list.length = 0;
-    const [mine, yours] = await Promise.all([keys.findById(aKey().id), keys.findById(aKey().id)]);
-    tamper(mine!);
+    const [changed, unchanged] = await Promise.all([keys.findById(aKey().id), keys.findById(aKey().id)]);
+    tamper(changed!);
 
-    expect(yours).toStrictEqual(full());
-    expect(await keys.list()).toStrictEqual([full(), aKey(2)]);
-    expect(await keys.findById(aKey(1).id)).toStrictEqual(full());
+    expect(unchanged).toStrictEqual(fullKey());
+    expect(await keys.list()).toStrictEqual([fullKey(), aKey(2)]);
+    expect(await keys.findById(aKey(1).id)).toStrictEqual(fullKey());
   });
 
-  it('stores one of several keys with the same id, and rejects the others, when inserts are concurrent', async () => {
-    const { keys } = await opened(storage);
-    const rivals = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
+  it('stores exactly one of several keys with one id that are inserted at the same time, and rejects the others', async () => {
+    const { keys } = await openStore(storage);
+    const keysWithOneId = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
 
-    const outcomes = await Promise.allSettled(rivals.map(async (key) => keys.insert(key)));
+    const outcomes = await Promise.allSettled(keysWithOneId.map(async (key) => keys.insert(key)));
 
-    const winners = rivals.filter((_, index) => outcomes[index]?.status === 'fulfilled');
-    expect(await keys.list()).toStrictEqual(winners);
-    expect(winners).toHaveLength(1);
+    const storedKeys = keysWithOneId.filter((_, index) => outcomes[index]?.status === 'fulfilled');
+    expect(await keys.list()).toStrictEqual(storedKeys);
+    expect(storedKeys).toHaveLength(1);
     const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
     for (const error of refused) expect(error).toStrictEqual(new ApiKeyIdTaken(aKey(1).id));
   });
 
-  it('keeps the earliest end and the latest use of concurrent calls, in any order and from several processes', async () => {
-    const { keys, openKeys } = await opened(storage);
+  it('keeps the earliest end and the latest use when several processes make these calls at the same time', async () => {
+    const { keys, openKeys } = await openStore(storage);
     const processes = [keys, await openKeys()] as const;
     const all = numbers(5).map((n) => aKey(n));
     await Promise.all(all.flatMap((key) => processes.map((one) => one.insert(key))));

@@ -4,9 +4,9 @@ import type { ApiKeyRepository } from '../../src/application/ports/api-key-repos
 import { aKey } from '../support/api-keys.ts';
 
 /**
- * Expects every method to reject a damaged key, and the list to contain its error beside the sound key.
+ * Expects every method to reject the damaged key, and `list` to return its error and the undamaged key.
  *
- * @param keys with `aKey(1)`, which is damaged, and `aKey(2)`
+ * @param keys a repository with `aKey(1)`, which is damaged, and `aKey(2)`, which is not
  */
 export async function expectDamaged(keys: ApiKeyRepository, problem: string): Promise<void> {
   const damaged = new DamagedApiKey(aKey(1).id, problem);

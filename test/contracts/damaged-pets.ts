@@ -9,22 +9,23 @@ import { aPet } from '../support/pets.ts';
 export type DamageableStore<Damage> = {
   readonly pets: PetRepository;
   readonly archive: ReadablePetArchive;
-  /** Changes the record of a pet. Bypasses every check of the storage. */
+  /** Changes the record of a pet without any check of the storage. */
   damage(id: bigint, damage: Damage): Promise<void>;
   close(): Promise<void>;
 };
 
 /** How a record is damaged, and the problem that is then reported. */
-export type Damages<Damage> = readonly (readonly [what: string, damage: Damage, problem: string])[];
+export type Damages<Damage> = readonly (readonly [description: string, damage: Damage, problem: string])[];
 
+/** The id of the damaged pet. */
 const ID = 3n;
 
 /**
  * The contract of repositories and archives for pets that were damaged after they were stored.
  *
  * @param open opens a new, empty store
- * @param damages to the record of a pet that is sold
- * @param keyDamages to an idempotency key
+ * @param damages changes to the record of a pet whose status is `sold`
+ * @param keyDamages changes to the idempotency key in a record
  */
 export function damagedPetsContract<Damage>(
   name: string,
@@ -44,47 +45,47 @@ export function damagedPetsContract<Damage>(
     return { ...store, stored: pets };
   }
 
-  it.each(damages)(`a damaged pet fails only its own reads: ${name}: %s`, async (_, damage, problem) => {
+  it.each(damages)(`only reads of the damaged pet fail: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
     const expected = { kind: 'damaged-pet', id: ID, problem, message: messageOf(ID, problem) };
 
     expect(await failure(pets.findById(ID))).toMatchObject(expected);
     expect(await pets.findById(2n)).toStrictEqual(stored[1]);
 
-    // It ends a page, and the pets after it can be listed.
-    const ends = await failure(pets.list({ limit: 10 }));
-    expect(ends).toMatchObject(expected);
-    expect(ends.before).toStrictEqual(stored.slice(0, 2));
-    const begins = await failure(pets.list({ limit: 1, after: 2n }));
-    expect(begins).toMatchObject(expected);
-    expect(begins.before).toStrictEqual([]);
+    // A page ends before the damaged pet, and the next page begins after it.
+    const pageError = await failure(pets.list({ limit: 10 }));
+    expect(pageError).toMatchObject(expected);
+    expect(pageError.before).toStrictEqual(stored.slice(0, 2));
+    const firstPetError = await failure(pets.list({ limit: 1, after: 2n }));
+    expect(firstPetError).toMatchObject(expected);
+    expect(firstPetError.before).toStrictEqual([]);
     expect(await pets.list({ limit: 2 })).toStrictEqual(stored.slice(0, 2));
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual(stored.slice(3));
 
-    // An archive does not skip it.
+    // An archive does not skip the damaged pet.
     expect(await failure(archive.read(0n, 10))).toMatchObject(expected);
     expect(await archive.read(ID, 10)).toMatchObject(stored.slice(3));
     expect(await archive.count(5n)).toBe(5);
     expect(await archive.lastId()).toBe(5n);
 
-    // It is not replayed, and no second one is created.
-    const [, again, next] = await Promise.all([
+    // A repeated create request of the damaged pet fails, and creates no second pet.
+    const [, repeatError, next] = await Promise.all([
       pets.insertOnce(petOf(1), idempotency(1)),
       failure(pets.insertOnce(petOf(3), idempotency(3))),
       pets.insert(petOf(6)),
     ]);
-    expect(again).toMatchObject(expected);
+    expect(repeatError).toMatchObject(expected);
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual([...stored.slice(3), next]);
   });
 
-  it.each(keyDamages)(`a damaged idempotency key fails no list: ${name}: %s`, async (_, damage, problem) => {
+  it.each(keyDamages)(`lists ignore a damaged idempotency key: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
 
     expect(await pets.list({ limit: 10 })).toStrictEqual(stored);
     expect(await failure(archive.read(0n, 10))).toMatchObject({ id: ID, problem });
 
     const outcome: unknown = await pets.insertOnce(petOf(3), idempotency(3)).catch((error: unknown) => error);
-    // A record that has lost its key cannot be found by it.
+    // If the damage removed the key from the record, no request finds the record by this key.
     const expected = outcome instanceof DamagedPet ? { id: ID, problem } : { replayed: false };
     expect(outcome).toMatchObject(expected);
   });

@@ -3,14 +3,14 @@ import { IdempotencyKeyReused, PetIdsExhausted } from '../../src/application/pet
 import { MAX_PET_ID } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { aPet, tamper } from '../support/pets.ts';
-import { opened, type TestedStorage } from './storages.ts';
+import { openStore, type TestedStorage } from './storages.ts';
 
 const rex = aPet({ categoryId: 2n ** 63n - 1n, status: 'sold' });
 
-/** The contract of `insertOnce` of `PetRepository`, except what {@link petRepositoryModel} tries. */
+/** The contract of `PetRepository.insertOnce`, except the random calls that {@link petRepositoryModel} makes. */
 export function idempotencyContract(storage: TestedStorage): void {
   it('insertOnce rejects a fingerprint that differs in its last digit', async () => {
-    const { pets } = await opened(storage);
+    const { pets } = await openStore(storage);
     const { key, fingerprint } = idempotencyFor('a');
     const withLastDigit = (digit: string) => ({ key, fingerprint: fingerprint.slice(0, -1) + digit });
     await pets.insertOnce(rex, withLastDigit('0'));
@@ -18,8 +18,8 @@ export function idempotencyContract(storage: TestedStorage): void {
     await expect(pets.insertOnce(rex, withLastDigit('1'))).rejects.toStrictEqual(new IdempotencyKeyReused());
   });
 
-  it('insertOnce still replays when no id is left, but creates no pet', async () => {
-    const { pets, archive } = await opened(storage);
+  it('insertOnce returns the pet of an earlier request when no id is left, and creates no pet', async () => {
+    const { pets, archive } = await openStore(storage);
     await archive.reserve(MAX_PET_ID - 1n);
     const { pet } = await pets.insertOnce(rex, idempotencyFor('a'));
 
@@ -31,8 +31,8 @@ export function idempotencyContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual([{ id: MAX_PET_ID, ...rex }]);
   });
 
-  it('insertOnce ignores later changes to its arguments and to its result', async () => {
-    const { pets } = await opened(storage);
+  it('insertOnce keeps a pet unchanged when the caller changes its arguments or its result later', async () => {
+    const { pets } = await openStore(storage);
     const [pet, idempotency] = [structuredClone(rex), { ...idempotencyFor('a') }];
     const inserting = pets.insertOnce(pet, idempotency);
     tamper(pet);
@@ -42,9 +42,9 @@ export function idempotencyContract(storage: TestedStorage): void {
 
     const expected = { id: 1n, ...rex };
     expect(inserted).toStrictEqual({ pet: expected, replayed: false });
-    for (const given of [inserted, await pets.insertOnce(rex, idempotencyFor('a'))]) {
-      tamper(given);
-      Reflect.set(given, 'pet', aPet());
+    for (const returned of [inserted, await pets.insertOnce(rex, idempotencyFor('a'))]) {
+      tamper(returned);
+      Reflect.set(returned, 'pet', aPet());
     }
     expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({
       pet: expected,

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 
 type Closable = { close?(): Promise<void> };
 
-/** A store that outlives the repositories on it. */
+/** A store that keeps its data when the repositories that use it are closed. */
 export type Store<T> = {
   /** Opens the store as a further process does. */
   open(): Promise<T & Closable>;
 };
 
-/** How many processes can have the store open. A process that another one follows restarts. */
+/** How many processes can have the store open at the same time. 'one after another': one, which may be restarted. */
 export type Processes = 'one' | 'one after another' | 'many';
 
 /** A store with the processes that have it open. */
@@ -26,7 +26,7 @@ export class Opened<T> implements AsyncDisposable {
     return opened;
   }
 
-  /** One of the processes. */
+  /** Any number chooses one of the processes. */
   pick(n: number): T {
     return this.#processes[n % this.#processes.length]!;
   }
@@ -45,7 +45,7 @@ export class Opened<T> implements AsyncDisposable {
   }
 }
 
-/** A call of the code under test that is compared with the model. */
+/** A random step: `run` calls the code under test, and compares the result with the model. */
 export function command<Model extends object, Real>(
   title: string,
   run: (model: Model, real: Real) => Promise<void>,
@@ -53,7 +53,7 @@ export function command<Model extends object, Real>(
   return { run, check: () => true, toString: () => title };
 }
 
-/** What processes can do besides calls. It does not change the model. */
+/** Steps that restart a process or start another one. They do not change the model. */
 export function processCommands<Model extends object, Real extends Opened<unknown>>(
   processes: Processes,
 ): fc.Arbitrary<fc.AsyncCommand<Model, Real>>[] {

@@ -1,9 +1,9 @@
 /** Texts that a storage could change. */
 export const ODD_TEXTS = [
   'Ren\u00e9',
-  // The same letter, decomposed.
+  // The same letter as two code points: `e` and a combining accent.
   'Rene\u0301',
-  // A compatibility character.
+  // The ligature of f and i, which Unicode's compatibility normalization would replace.
   '\ufb01do',
   // An emoji made of several code points.
   '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f',
@@ -12,10 +12,10 @@ export const ODD_TEXTS = [
   '\ufffe\uffff\ufffd',
   // A byte order mark.
   '\ufeffRex',
-  // From right to left, with and without marks.
+  // Hebrew, which is written from right to left, with and without direction marks.
   '\u202e\u05db\u05dc\u05d1\u202c',
   '\u05db\u05dc\u05d1',
-  // White space.
+  // White space at the ends and within.
   '  Rex\u00a0\u2028',
   'a  b',
   // C1 control characters.

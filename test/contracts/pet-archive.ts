@@ -5,10 +5,10 @@ import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../src/domain/pe
 import { anArchivedPet, idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet, others, tamper } from '../support/pets.ts';
-import { opened, type TestedStorage } from './storages.ts';
+import { openStore, type TestedStorage } from './storages.ts';
 
-/** In ascending order of id. */
-const ODD = [
+/** Pets with values that a storage could change, in ascending order of id. */
+const ODD_PETS = [
   anArchivedPet({ id: 1n, categoryId: INT64_MIN }),
   anArchivedPet({ id: 2n, categoryId: 2n ** 53n + 1n, status: 'pending' }),
   anArchivedPet({ id: 3n, categoryId: INT64_MAX, status: 'sold' }),
@@ -16,19 +16,19 @@ const ODD = [
   anArchivedPet({ id: 5n, name: '$where.{"$gt":""}\'; DROP TABLE pets; --' }),
   anArchivedPet({ id: 6n, name: '\u{1f415}'.repeat(255) }),
   anArchivedPet({ id: 7n, idempotency: idempotencyFor('a') }),
-  // Beyond int32.
+  // An id that an int32 cannot hold.
   anArchivedPet({ id: 2n ** 32n + 1n }),
   anArchivedPet({ id: MAX_PET_ID }),
 ];
 
-/** The contract of `PetArchive`, except what {@link petRepositoryModel} tries. */
+/** The contract of `PetArchive`, except the random sequences of calls that {@link petRepositoryModel} tries. */
 export function petArchiveContract(storage: TestedStorage): void {
-  it('returns each pet exactly as it was written, and so does the repository', async () => {
-    const { archive, pets } = await opened(storage);
-    await archive.write(ODD.toReversed());
+  it('returns each pet exactly as it was written, from the archive and from the repository', async () => {
+    const { archive, pets } = await openStore(storage);
+    await archive.write(ODD_PETS.toReversed());
 
-    expect(await archive.read(0n, 10)).toStrictEqual(ODD);
-    const plain = ODD.map((pet) => petWithId(pet.id, pet));
+    expect(await archive.read(0n, 10)).toStrictEqual(ODD_PETS);
+    const plain = ODD_PETS.map((pet) => petWithId(pet.id, pet));
     expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
     const available = plain.filter(({ status }) => status === 'available');
     expect(await pets.list({ status: 'available', limit: 10 })).toStrictEqual(available);
@@ -36,39 +36,39 @@ export function petArchiveContract(storage: TestedStorage): void {
   });
 
   it('writes 1,000 pets in one call', async () => {
-    const { archive } = await opened(storage);
-    const all = numbers(1_000).map((n) => anArchivedPet({ id: BigInt(n + 1) }));
-    await archive.write(all);
+    const { archive } = await openStore(storage);
+    const pets = numbers(1_000).map((n) => anArchivedPet({ id: BigInt(n + 1) }));
+    await archive.write(pets);
     await archive.write([]);
 
-    expect(await archive.read(0n, 1_000)).toStrictEqual(all);
+    expect(await archive.read(0n, 1_000)).toStrictEqual(pets);
   });
 
-  const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
+  const saved = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-  it('overwrites no existing pet, and assigns its idempotency key to no other pet', async () => {
-    const { archive } = await opened(storage);
-    await archive.write([there]);
-    const different = others.map(([, pet]) => ({ ...there, ...pet }));
-    const another = { ...there, idempotency: idempotencyFor('a', 'another body') };
-    for (const other of [...different, anArchivedPet({ id: 5n }), another]) {
+  it('overwrites no stored pet, and stores no second pet with the same idempotency key', async () => {
+    const { archive } = await openStore(storage);
+    await archive.write([saved]);
+    const different = others.map(([, pet]) => ({ ...saved, ...pet }));
+    const withOtherFingerprint = { ...saved, idempotency: idempotencyFor('a', 'another body') };
+    for (const other of [...different, anArchivedPet({ id: 5n }), withOtherFingerprint]) {
       const writing = archive.write([anArchivedPet({ id: 4n }), other]);
       await expect(writing).rejects.toStrictEqual(new PetIdTaken(5n));
     }
-    await expect(archive.write([{ ...there, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
-    expect(await archive.read(4n, 10)).toStrictEqual([there]);
+    await expect(archive.write([{ ...saved, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
+    expect(await archive.read(4n, 10)).toStrictEqual([saved]);
   });
 
-  it('can reserve the greatest possible id, which stays reserved', async () => {
-    const { archive, pets } = await opened(storage);
+  it('reserves the greatest possible id, and keeps it reserved when a lesser id is reserved later', async () => {
+    const { archive, pets } = await openStore(storage);
     await archive.reserve(MAX_PET_ID);
     await archive.reserve(1n);
     expect(await archive.lastId()).toBe(MAX_PET_ID);
     await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
   });
 
-  it('ignores later changes to its arguments and to its results', async () => {
-    const { archive } = await opened(storage);
+  it('keeps a pet unchanged when the caller changes its arguments or its results later', async () => {
+    const { archive } = await openStore(storage);
     const pet = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
     const list = [structuredClone(pet)];
     const writing = archive.write(list);

@@ -10,8 +10,8 @@ import { newPet, type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
 import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
 import { others, rex } from '../support/pets.ts';
 
-/** All that is made of a whole pet. The storages are in the other contracts. */
-const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
+/** Every form in which a pet is stored, compared or sent. `pet-repository.ts` and `pet-archive.ts` test the storages. */
+const FORMS: readonly (readonly [form: string, formOf: (pet: Pet) => unknown])[] = [
   ['the texts of its fields', petTexts],
   ['its fingerprint', (pet) => fingerprintOf(pet, sha256)],
   ['its row in SQLite', (pet) => toPetValues(pet, undefined)],
@@ -23,7 +23,7 @@ const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
 
 const REX = petWithId(1n, rex);
 
-it('the pet of the contracts has a value in each field, so that the tests see a change of any field', () => {
+it('the pet `rex` has a value in each field, so that the tests notice a change of any field', () => {
   expect(Object.keys(rex)).toStrictEqual(others.map(([field]) => field));
   expect(Object.values(rex)).not.toContain(undefined);
 });
@@ -31,16 +31,16 @@ it('the pet of the contracts has a value in each field, so that the tests see a 
 describe.each(others.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
   'the $field of a pet',
   ({ pet }) => {
-    it.each(FORMS)('is part of %s', (_, of) => {
-      expect(of(pet)).not.toStrictEqual(of(REX));
+    it.each(FORMS)('is part of %s', (_, formOf) => {
+      expect(formOf(pet)).not.toStrictEqual(formOf(REX));
     });
 
-    it('decides whether a copy is the same pet', () => {
+    it('is compared when samePet() compares two pets', () => {
       expect(samePet(pet, pet)).toBe(true);
       expect([samePet(pet, REX), samePet(REX, pet)]).toStrictEqual([false, false]);
     });
 
-    it('is restored from its document and from its line', () => {
+    it('is read back from the document in MongoDB and from the line in a file', () => {
       expect(toPet(toPetDocument(pet, undefined))).toStrictEqual(pet);
       expect(parsePetLine(petLines([pet]).trim())).toStrictEqual(pet);
     });
@@ -59,7 +59,7 @@ it('two pets are not the same when their ids or their idempotency keys differ', 
   expect(samePet(pet, structuredClone(pet))).toBe(true);
 });
 
-// Storages, files and clients have them.
+// Storages, files and clients keep these forms, so a new build must write and read them as the builds before did.
 it('each form of a pet is the same in every build', () => {
   const pet = petWithId(7n, newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
   expect(petTexts(pet)).toStrictEqual(['Rex 🐈', '-7', 'sold']);

@@ -26,17 +26,17 @@ import type { Ports, TestedStorage } from './storages.ts';
 
 type Real = Opened<Ports>;
 
-/** What the port promises, in an array. */
+/** Does what `PetRepository` and {@link PetArchive} promise, with an array of pets. */
 class Model {
   pets: ArchivedPet[] = [];
-  /** The greatest id that was assigned or reserved. Every later one is greater. */
+  /** The greatest id that was assigned or reserved. The next pet is assigned a greater id. */
   lastId = 0n;
 
   find(id: bigint): ArchivedPet | undefined {
     return this.pets.find((pet) => pet.id === id);
   }
 
-  ofKey(key: string): ArchivedPet | undefined {
+  findByKey(key: string): ArchivedPet | undefined {
     return this.pets.find(({ idempotency }) => idempotency?.key === key);
   }
 
@@ -63,7 +63,7 @@ const command = commandOf<Model, Real>;
 
 const show = (value: unknown) => fc.stringify(value);
 
-/** An id, in relation to the pets that are there. */
+/** An id: near the id of a stored pet (its index and the distance to its id), or a fixed id. */
 const place = fc.oneof(
   { weight: 4, arbitrary: fc.tuple(fc.nat(40), fc.constantFrom(-1n, 0n, 0n, 1n)) },
   fc.constantFrom(INT64_MIN, -1n, 0n, 2n ** 32n + 1n, MAX_PET_ID, 2n ** 53n + 1n, INT64_MAX),
@@ -75,40 +75,44 @@ function idAt(model: Model, at: bigint | [number, bigint]): bigint {
   return (model.pets[index % Math.max(1, model.pets.length)]?.id ?? 0n) + distance;
 }
 
-const who = fc.nat(3);
+/** Chooses the process that makes the call. */
+const actor = fc.nat(3);
 const limit = fc.integer({ min: 1, max: 101 });
 const statusFilter = fc.option(petStatus, { nil: undefined });
-// Few of them, so they meet again.
+// There are only four keys and two bodies, so that one key is often used again, with the same body or another one.
 const idempotency = fc
   .tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('body', 'body', 'another'))
   .map(([key, body]) => idempotencyFor(key, body));
 
-const insert = fc.tuple(who, aNewPet).map(([by, draft]) =>
+const insert = fc.tuple(actor, aNewPet).map(([by, draft]) =>
   command(`insert(${show(draft)}) by ${by}`, async (model, real) => {
     model.add(await real.pick(by).pets.insert(draft), draft);
   }),
 );
 
-const insertOnce = fc.tuple(who, aNewPet, idempotency).map(([by, draft, once]) =>
+const insertOnce = fc.tuple(actor, aNewPet, idempotency).map(([by, draft, once]) =>
   command(`insertOnce(${show(draft)}, ${show(once)}) by ${by}`, async (model, real) => {
-    const known = model.ofKey(once.key);
+    const storedPet = model.findByKey(once.key);
     const inserting = real.pick(by).pets.insertOnce(draft, once);
-    if (known === undefined) {
+    if (storedPet === undefined) {
       const { pet, replayed } = await inserting;
       expect(replayed).toBe(false);
       model.add(pet, draft, once);
-    } else if (known.idempotency?.fingerprint === once.fingerprint) {
-      expect(await inserting).toStrictEqual({ pet: withoutKey(known), replayed: true });
+    } else if (storedPet.idempotency?.fingerprint === once.fingerprint) {
+      expect(await inserting).toStrictEqual({ pet: withoutKey(storedPet), replayed: true });
     } else {
       await expect(inserting).rejects.toThrow(IdempotencyKeyReused);
     }
   }),
 );
 
-const together = fc
-  .array(fc.tuple(who, aNewPet, fc.option(idempotency, { nil: undefined })), { minLength: 2, maxLength: 12 })
+const concurrent = fc
+  .array(fc.tuple(actor, aNewPet, fc.option(idempotency, { nil: undefined })), {
+    minLength: 2,
+    maxLength: 12,
+  })
   .map((calls) =>
-    command(`insert at once ${show(calls)}`, async (model, real) => {
+    command(`insert at the same time ${show(calls)}`, async (model, real) => {
       const outcomes = await Promise.allSettled(
         calls.map(async ([by, draft, once]) => {
           const { pets } = real.pick(by);
@@ -117,28 +121,28 @@ const together = fc
         }),
       );
       const settled = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-      // A call with one of the new keys makes its pet, whichever it is.
-      const made = settled.filter(({ replayed }) => !replayed);
-      for (const { pet, draft, once } of made.toSorted((a, b) => (a.pet.id < b.pet.id ? -1 : 1))) {
-        expect(once === undefined || model.ofKey(once.key) === undefined).toBe(true);
+      // When several calls use one new key, any one of them may create the pet.
+      const created = settled.filter(({ replayed }) => !replayed);
+      for (const { pet, draft, once } of created.toSorted((a, b) => (a.pet.id < b.pet.id ? -1 : 1))) {
+        expect(once === undefined || model.findByKey(once.key) === undefined).toBe(true);
         model.add(pet, draft, once);
       }
       for (const { pet, once } of settled.filter(({ replayed }) => replayed)) {
-        const known = model.ofKey(once!.key)!;
+        const known = model.findByKey(once!.key)!;
         expect([pet, once]).toStrictEqual([withoutKey(known), known.idempotency]);
       }
       for (const [index, outcome] of outcomes.entries()) {
         const once = calls[index]![2];
         if (outcome.status === 'fulfilled') continue;
         expect(outcome.reason).toBeInstanceOf(IdempotencyKeyReused);
-        const known = model.ofKey(once!.key);
+        const known = model.findByKey(once!.key);
         expect(known).toBeDefined();
         expect(known?.idempotency?.fingerprint).not.toBe(once!.fingerprint);
       }
     }),
   );
 
-const find = fc.tuple(who, place).map(([by, at]) =>
+const find = fc.tuple(actor, place).map(([by, at]) =>
   command(`findById at ${show(at)} by ${by}`, async (model, real) => {
     const id = idAt(model, at);
     const known = model.find(id);
@@ -147,7 +151,7 @@ const find = fc.tuple(who, place).map(([by, at]) =>
 );
 
 const list = fc
-  .tuple(who, statusFilter, fc.option(place, { nil: undefined }), limit)
+  .tuple(actor, statusFilter, fc.option(place, { nil: undefined }), limit)
   .map(([by, wanted, at, most]) =>
     command(`list(${show({ wanted, at, most })}) by ${by}`, async (model, real) => {
       const after = at === undefined ? undefined : idAt(model, at);
@@ -157,22 +161,22 @@ const list = fc
   );
 
 const walk = fc
-  .tuple(who, statusFilter, fc.integer({ min: 1, max: 5 }), fc.array(aNewPet, { maxLength: 6 }))
+  .tuple(actor, statusFilter, fc.integer({ min: 1, max: 5 }), fc.array(aNewPet, { maxLength: 6 }))
   .map(([by, wanted, most, between]) =>
     command(`walk ${show({ wanted, most, between })} by ${by}`, async (model, real) => {
-      const there = model.list(wanted, INT64_MIN, Infinity);
-      const adding = [...between];
+      const storedBefore = model.list(wanted, INT64_MIN, Infinity);
+      const draftsToInsert = [...between];
       const seen: Pet[] = [];
       for (let page: readonly Pet[] | undefined; page === undefined || page.length > 0; ) {
         page = await real.pick(by).pets.list({ status: wanted, limit: most, after: seen.at(-1)?.id });
         seen.push(...page);
-        const draft = adding.shift();
+        const draft = draftsToInsert.shift();
         if (draft !== undefined) model.add(await real.pick(by + 1).pets.insert(draft), draft);
       }
-      // No pet is added at the end any more, so the walk has seen all that it could.
+      // The walk may miss pets that were inserted during it, but it must return the others once and in order.
       const ids = new Set(seen.map(({ id }) => id));
       expect(seen).toStrictEqual(model.list(wanted, INT64_MIN, Infinity).filter(({ id }) => ids.has(id)));
-      expect(seen).toStrictEqual(expect.arrayContaining(there));
+      expect(seen).toStrictEqual(expect.arrayContaining(storedBefore));
     }),
   );
 
@@ -186,7 +190,7 @@ const write = fc
     }),
     { minLength: 1, maxLength: 4 },
   )
-  .chain((entries) => who.map((by) => [by, entries] as const))
+  .chain((entries) => actor.map((by) => [by, entries] as const))
   .map(([by, entries]) =>
     command(`write ${show(entries)} by ${by}`, async (model, real) => {
       const batch = new Map<bigint, ArchivedPet>();
@@ -209,7 +213,7 @@ async function writeAll(model: Model, archive: PetArchive, batch: readonly Archi
     const known = model.find(pet.id);
     return known !== undefined && !samePet(known, pet);
   });
-  const takesKey = new Set(keys).size < keys.length || keys.some((key) => model.ofKey(key) !== undefined);
+  const takesKey = new Set(keys).size < keys.length || keys.some((key) => model.findByKey(key) !== undefined);
   const [outcome] = await Promise.allSettled([archive.write(batch)]);
   if (outcome.status === 'fulfilled') {
     expect([takesId, takesKey]).toStrictEqual([false, false]);
@@ -220,7 +224,7 @@ async function writeAll(model: Model, archive: PetArchive, batch: readonly Archi
   expect(
     (takesId && reason instanceof PetIdTaken) || (takesKey && reason instanceof IdempotencyKeyTaken),
   ).toBe(true);
-  // "A rejected write may have stored any of the other pets."
+  // The port says: "A rejected write may have stored any of the other pets."
   for (const pet of fresh) {
     const [stored] = await archive.read(pet.id - 1n, 1);
     if (stored?.id !== pet.id) continue;
@@ -229,41 +233,41 @@ async function writeAll(model: Model, archive: PetArchive, batch: readonly Archi
   }
 }
 
-const reserve = fc.tuple(who, fc.bigInt({ min: 0n, max: 60n })).map(([by, id]) =>
+const reserve = fc.tuple(actor, fc.bigInt({ min: 0n, max: 60n })).map(([by, id]) =>
   command(`reserve(${id}) by ${by}`, async (model, real) => {
     await real.pick(by).archive.reserve(id);
     if (id > model.lastId) model.lastId = id;
   }),
 );
 
-const survey = fc.tuple(who, place, limit).map(([by, at, most]) =>
+const survey = fc.tuple(actor, place, limit).map(([by, at, most]) =>
   command(`survey ${show({ at, most })} by ${by}`, async (model, real) => {
     const archive = real.pick(by).archive;
     const id = idAt(model, at);
-    const rest = model.pets.filter((pet) => pet.id > id);
+    const petsAfter = model.pets.filter((pet) => pet.id > id);
     const greatest = model.pets.at(-1)?.id ?? 0n;
-    const last = await archive.lastId();
+    const lastId = await archive.lastId();
     const found = {
       read: await archive.read(id, most),
       count: await archive.count(id),
       greatestId: await archive.greatestId(),
       // Ids may have gaps, so more may have been assigned than the model knows.
-      lastId: last >= model.lastId && last >= greatest,
+      lastId: lastId >= model.lastId && lastId >= greatest,
     } satisfies Record<keyof ReadablePetArchive, unknown>;
     expect(found).toStrictEqual({
-      read: rest.slice(0, most),
-      count: model.pets.length - rest.length,
+      read: petsAfter.slice(0, most),
+      count: model.pets.length - petsAfter.length,
       greatestId: greatest,
       lastId: true,
     });
   }),
 );
 
-type Driven = keyof PetRepository | Exclude<keyof PetArchive, keyof ReadablePetArchive> | 'survey';
+type TestedMethod = keyof PetRepository | Exclude<keyof PetArchive, keyof ReadablePetArchive> | 'survey';
 
-/** By the method that they call. A new method of the ports does not compile until a command calls it. */
-const COMMANDS: Readonly<Record<Driven, readonly fc.Arbitrary<fc.AsyncCommand<Model, Real>>[]>> = {
-  insert: [insert, together],
+/** The commands, by the method that they call. A new method of the ports does not compile until a command calls it. */
+const COMMANDS: Readonly<Record<TestedMethod, readonly fc.Arbitrary<fc.AsyncCommand<Model, Real>>[]>> = {
+  insert: [insert, concurrent],
   insertOnce: [insertOnce, insertOnce],
   findById: [find],
   list: [list, list, walk],
@@ -272,9 +276,9 @@ const COMMANDS: Readonly<Record<Driven, readonly fc.Arbitrary<fc.AsyncCommand<Mo
   survey: [survey],
 };
 
-/** Random calls of `PetRepository` and {@link PetArchive} agree with a model of them. */
+/** Makes random calls of `PetRepository` and {@link PetArchive}, and compares each result with {@link Model}. */
 export function petRepositoryModel({ create, runs, services }: TestedStorage): void {
-  it('answers every sequence of calls as an array would', async () => {
+  it('returns the same results as a model with an array, for random sequences of calls', async () => {
     const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Model, Real>(services)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {

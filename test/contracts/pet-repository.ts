@@ -16,9 +16,9 @@ import { numbers } from '../support/numbers.ts';
 import { aPet, others, stored, tamper } from '../support/pets.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { ODD_TEXTS } from './odd-texts.ts';
-import { type HeldStore, opened, type TestedStorage, unlessExcused } from './storages.ts';
+import { type HeldStore, openStore, type TestedStorage, skipNote } from './storages.ts';
 
-const CATEGORIES = [
+const CATEGORY_IDS = [
   INT64_MIN,
   -(2n ** 53n) - 1n,
   -(2n ** 31n) - 1n,
@@ -29,28 +29,28 @@ const CATEGORIES = [
   INT64_MAX,
 ];
 
-const LONGEST_IN_BYTES = '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH);
+const NAME_WITH_MOST_BYTES = '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH);
 
 /** The contract of `PetRepository`, except the random sequences of calls that {@link petRepositoryModel} tries. */
 export function petRepositoryContract(storage: TestedStorage): void {
-  // A new method does not compile without cases.
-  const cases: Readonly<Record<keyof PetRepository, (storage: TestedStorage) => void>> = {
+  // A new method of the port does not compile until it has a contract here.
+  const contracts: Readonly<Record<keyof PetRepository, (storage: TestedStorage) => void>> = {
     insert: insertContract,
     insertOnce: idempotencyContract,
     findById: findByIdContract,
     list: listContract,
   };
-  for (const contract of Object.values(cases)) contract(storage);
+  for (const contract of Object.values(contracts)) contract(storage);
 }
 
 function insertContract(storage: TestedStorage): void {
   it('returns each pet exactly as it was inserted', async () => {
-    const { pets } = await opened(storage);
+    const { pets } = await openStore(storage);
     const drafts = [
       ...others.map(([, pet]) => pet),
       ...PET_STATUSES.map((status) => aPet({ status })),
-      ...CATEGORIES.map((categoryId) => aPet({ categoryId })),
-      ...[...ODD_TEXTS, LONGEST_IN_BYTES].map((name) => aPet({ name })),
+      ...CATEGORY_IDS.map((categoryId) => aPet({ categoryId })),
+      ...[...ODD_TEXTS, NAME_WITH_MOST_BYTES].map((name) => aPet({ name })),
     ];
 
     const inserted = await stored(pets, ...drafts);
@@ -61,7 +61,7 @@ function insertContract(storage: TestedStorage): void {
   });
 
   it('stores only the fields of a pet', async () => {
-    const { pets } = await opened(storage);
+    const { pets } = await openStore(storage);
 
     const inserted = await pets.insert({ ...aPet(), id: 99n, _id: 99n, owner: 'Tom' } as Pet);
 
@@ -70,20 +70,20 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.findById(99n)).toBeUndefined();
   });
 
-  it('assigns another id to each concurrent insert, and returns to each caller the pet that it inserted', async () => {
-    const { pets } = await opened(storage);
+  it('assigns a different id to each concurrent insert, and returns to each caller the pet of that caller', async () => {
+    const { pets } = await openStore(storage);
     const names = numbers(PAGE_SIZE.max + 20).map((n) => `pet ${n}`);
 
     const inserted = await Promise.all(names.map((name) => pets.insert(aPet({ name }))));
 
     expect(inserted.map(({ name }) => name)).toStrictEqual(names);
     expect(new Set(inserted.map(({ id }) => id)).size).toBe(names.length);
-    // Numerical and lexical order differ from 9 to 10 and from 99 to 100.
+    // There are more than 100 pets, because 10 sorts before 9, and 100 before 99, if ids are compared as texts.
     expect(await pets.list({ limit: names.length })).toStrictEqual(inOrderOfId(inserted));
   });
 
   it('assigns the last ids to concurrent inserts, and rejects the remaining inserts with PetIdsExhausted', async () => {
-    const { pets, archive } = await opened(storage);
+    const { pets, archive } = await openStore(storage);
     await archive.reserve(MAX_PET_ID - 3n);
 
     const outcomes = await Promise.allSettled(numbers(10).map(() => pets.insert(aPet())));
@@ -100,14 +100,14 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual(inOrderOfId(inserted));
   });
 
-  it('changing the argument during or after an insert does not change the stored pet', async () => {
-    const { pets } = await opened(storage);
-    const mine = structuredClone(aPet());
-    const inserting = pets.insert(mine);
-    tamper(mine);
+  it('keeps a stored pet unchanged when the argument changes during or after its insert', async () => {
+    const { pets } = await openStore(storage);
+    const argument = structuredClone(aPet());
+    const inserting = pets.insert(argument);
+    tamper(argument);
 
     const inserted = await inserting;
-    tamper(mine);
+    tamper(argument);
 
     expect(inserted).toStrictEqual({ id: 1n, ...aPet() });
     expect(await pets.findById(1n)).toStrictEqual(inserted);
@@ -117,7 +117,7 @@ function insertContract(storage: TestedStorage): void {
 
 function findByIdContract(storage: TestedStorage): void {
   it('keeps its pets unchanged when a returned pet or page changes', async () => {
-    const { pets } = await opened(storage);
+    const { pets } = await openStore(storage);
     const inserted = await stored(pets, {}, {});
     const before = structuredClone(inserted);
 
@@ -133,16 +133,16 @@ function findByIdContract(storage: TestedStorage): void {
 function listContract(storage: TestedStorage): void {
   const { holdInsert } = storage;
   it.skipIf(typeof holdInsert === 'string')(
-    `shows every pet to a reader that continues after the last pet, even if a later insert finishes first${unlessExcused(holdInsert)}`,
+    `lists every pet to a reader that continues after the last listed id, even if a later insert finishes before an earlier one${skipNote(holdInsert)}`,
     async () => {
-      const { slow, other, release } = await (holdInsert as () => Promise<HeldStore>)();
+      const { slow, other, insertHeld } = await (holdInsert as () => Promise<HeldStore>)();
       const held = slow.insert(aPet({ name: 'held' }));
-      const goOn = await release;
+      const continueInsert = await insertHeld;
       const next = other.insert(aPet({ name: 'next' }));
-      // A storage may let the next insert wait for the held one.
+      // A storage may make the next insert wait until the held insert has ended.
       await Promise.race([next, setTimeout(1_000)]);
       const seen = [...(await other.list({ limit: 10 }))];
-      goOn();
+      continueInsert();
 
       const inserted = await Promise.all([held, next]);
 
@@ -151,8 +151,8 @@ function listContract(storage: TestedStorage): void {
     },
   );
 
-  it('ignores changes that are made to a query while list() runs', async () => {
-    const { pets } = await opened(storage);
+  it('ignores changes that the caller makes to the query while list() runs', async () => {
+    const { pets } = await openStore(storage);
     const inserted = await stored(pets, ...numbers(6).map(() => ({})));
     const query: PetQuery = { limit: 2, after: 1n };
 

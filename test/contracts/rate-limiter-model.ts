@@ -7,9 +7,9 @@ import { fakeClock } from '../support/fake-clock.ts';
 import { command as commandOf } from './model.ts';
 
 type Limiters = {
-  /** Share their counts. */
+  /** Limiters that share their counts. */
   readonly limiters: readonly RateLimiter[];
-  /** Moves the clock of the limiters. Absent when they have the clock of a server: then no window ends. */
+  /** Moves the clock of the limiters forwards. Absent if the limiters use the clock of a server: no window ends then. */
   advance?(ms: number): void;
 };
 
@@ -18,13 +18,14 @@ export type TestedLimiter = {
   create(): Promise<Limiters>;
   /** How many sequences of random calls `npm test` tries. */
   readonly runs: number;
+  /** Whether the limiters have `advance`. */
   readonly hasClock: boolean;
 };
 
 type Model = { nowMs: number; readonly windows: Map<string, { count: number; readonly startMs: number }> };
 const command = commandOf<Model, Limiters>;
 
-/** Few keys and few limits, so they meet again. */
+/** There are few keys and few limits, so that calls often use one that was used before. */
 const key = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('tom', 'tom', 'Tom', '1/60:tom', '__proto__') },
   fc.string(),
@@ -33,32 +34,33 @@ const key = fc.oneof(
 const take = (seconds: fc.Arbitrary<number>) =>
   fc
     .record({
-      who: fc.nat(3),
+      first: fc.nat(3),
       key,
       requests: fc.constantFrom(1, 3, 3, 3, 4, RATE_LIMIT_MAX.requests),
       seconds,
       times: fc.constantFrom(1, 2, 3, 3, 3, 300),
     })
-    .map(({ who, key: id, requests, seconds: length, times }) =>
+    .map(({ first, key: id, requests, seconds: length, times }) =>
       command(
-        `take ${times} times ${requests}/${length} of ${fc.stringify(id)} by ${who}`,
+        `take ${times} times ${requests}/${length} of ${fc.stringify(id)}, first of limiter ${first}`,
         async ({ nowMs, windows }, { limiters, advance }) => {
           const name = JSON.stringify([id, requests, length]);
-          const last = windows.get(name);
-          const isOver = last === undefined || nowMs >= last.startMs + length * 1_000;
-          const window = isOver ? { count: 0, startMs: nowMs } : last;
+          const previous = windows.get(name);
+          const isOver = previous === undefined || nowMs >= previous.startMs + length * 1_000;
+          const window = isOver ? { count: 0, startMs: nowMs } : previous;
           windows.set(name, window);
-          const takers = Array.from({ length: times }, (_, n) => limiters[(who + n) % limiters.length]!);
+          const callees = Array.from({ length: times }, (_, n) => limiters[(first + n) % limiters.length]!);
           const taken = await Promise.all(
-            takers.map((limiter) => limiter.take(id, { requests, seconds: length })),
+            callees.map((limiter) => limiter.take(id, { requests, seconds: length })),
           );
+          // The number of requests that each call leaves in the window.
           const left = Array.from(taken, () => requests - ++window.count);
-          const untilEnd = Math.ceil(length - (nowMs - window.startMs) / 1_000);
+          const secondsLeft = Math.ceil(length - (nowMs - window.startMs) / 1_000);
           for (const [at, { allowed, remaining, resetSeconds }] of taken
             .toSorted((a, b) => b.remaining - a.remaining || Number(b.allowed) - Number(a.allowed))
             .entries()) {
             expect([allowed, remaining]).toStrictEqual([left[at]! >= 0, Math.max(0, left[at]!)]);
-            if (advance !== undefined) expect(resetSeconds).toBe(Math.min(length, untilEnd));
+            if (advance !== undefined) expect(resetSeconds).toBe(Math.min(length, secondsLeft));
             else expect(resetSeconds).toSatisfy((reset: number) => reset >= 1 && reset <= length);
           }
         },
@@ -78,14 +80,14 @@ const advance = fc
     }),
   );
 
-/** Random calls of {@link RateLimiter} agree with counts in a map. */
+/** Makes random calls of {@link RateLimiter}, and compares each result with counts in a map. */
 export function rateLimiterModel({ create, runs, hasClock }: TestedLimiter): void {
   const seconds = hasClock
     ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX.seconds)
     : fc.constantFrom(RATE_LIMIT_MAX.seconds, RATE_LIMIT_MAX.seconds - 1);
 
-  it('counts every sequence of calls as a map would', async () => {
-    // No command is late.
+  it('returns the same results as counts in a map, for random sequences of calls', async () => {
+    // The time limit of a command to the server never ends, because its clock stands still.
     if (!hasClock) fakeClock('setTimeout', 'clearTimeout');
     const commands = [take(seconds), take(seconds), ...(hasClock ? [advance] : [])];
     await holds(

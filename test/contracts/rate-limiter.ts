@@ -4,18 +4,19 @@ import { fakeClock } from '../support/fake-clock.ts';
 
 type Opened = {
   readonly limiter: RateLimiter;
-  /** Moves the counts on a server into the past. */
+  /** Makes the counts on the server older by `ms` milliseconds. Absent if the limiter has no server. */
   readonly age?: (ms: number) => Promise<unknown>;
 };
 
-/** Longer than any test. */
+/** The length of a window. It is longer than any test takes. */
 const seconds = 3_600;
-/** The clock of a server goes on. */
-const rest = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
-const refused = { allowed: false, remaining: 0, resetSeconds: rest };
+/** The reset is not exact, because the clock of a server runs during the test. */
+const nearEndOfWindow = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
+const refused = { allowed: false, remaining: 0, resetSeconds: nearEndOfWindow };
 
 /**
- * The contract of {@link RateLimiter}, except what {@link rateLimiterModel} tries. The clocks of this process stand still during a test.
+ * The contract of {@link RateLimiter}, except the random sequences of calls that {@link rateLimiterModel} tries. The
+ * clocks of this process stand still during a test.
  *
  * @param open opens a limiter that has counted nothing
  */
@@ -30,7 +31,7 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
     return { limiter, advance };
   }
 
-  it('starts the next window at the announced time', async () => {
+  it('starts the next window when the announced resetSeconds have passed', async () => {
     const { limiter, advance } = await opened();
     const limit = { requests: 2, seconds };
 
@@ -39,7 +40,7 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
       expect(first).toStrictEqual({ allowed: true, remaining: 1, resetSeconds: seconds });
       await advance(600);
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true, remaining: 0 });
-      // A part of a second counts as a whole one.
+      // 600 ms have passed, and a part of a second is rounded up to a second.
       expect(await limiter.take('tom', limit)).toStrictEqual({ ...refused, resetSeconds: seconds });
       await advance((seconds - 1) * 1_000 - 600);
       expect(await limiter.take('tom', limit)).toStrictEqual({ ...refused, resetSeconds: 1 });
@@ -48,9 +49,9 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
   });
 
   it.each([
-    ['set back', -2],
-    ['set forward', 2],
-  ])('ignores the wall clock when it is %s', async (_, hours) => {
+    ['back', -2],
+    ['forward', 2],
+  ])('counts in the same window when the wall clock is set %s', async (_, hours) => {
     const { limiter, advance } = await opened();
     const limit = { requests: 1, seconds };
     await limiter.take('tom', limit);

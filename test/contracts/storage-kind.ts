@@ -9,18 +9,21 @@ import { idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet } from '../support/pets.ts';
 import { storageHost } from '../support/storage-host.ts';
-import { type OpenFailing, type TestedStorage, type Failing, unlessExcused } from './storages.ts';
+import { type OpenFailing, type TestedStorage, type Failing, skipNote } from './storages.ts';
 
-/** All calls of a service, at once. Writes come first. A new method of the ports does not compile until it is here. */
+/**
+ * Makes every call of a service at the same time, beginning with the writes. A new method of the ports does not compile
+ * until it is called here.
+ */
 export async function callAll({ pets, keys }: Pick<Failing, 'pets' | 'keys'>) {
   const { id } = aKey();
-  const ofPets: Calls<PetRepository> = {
+  const petCalls: Calls<PetRepository> = {
     insert: pets.insert(aPet()),
     insertOnce: pets.insertOnce(aPet(), idempotencyFor('a')),
     findById: pets.findById(1n),
     list: pets.list({ limit: 10, status: 'available' }),
   };
-  const ofKeys: Calls<ApiKeyRepository> = {
+  const keyCalls: Calls<ApiKeyRepository> = {
     insert: keys.insert(aKey()),
     revoke: keys.revoke(id, at(1)),
     expire: keys.expire(id, at(1)),
@@ -28,19 +31,19 @@ export async function callAll({ pets, keys }: Pick<Failing, 'pets' | 'keys'>) {
     findById: keys.findById(id),
     list: keys.list(),
   };
-  return Promise.allSettled([...Object.values(ofPets), ...Object.values(ofKeys)]);
+  return Promise.allSettled([...Object.values(petCalls), ...Object.values(keyCalls)]);
 }
 
 type Calls<Port> = Readonly<Record<keyof Port, Promise<unknown>>>;
 
-/** The contract of {@link StorageKind}, as a service uses it. */
+/** The contract of {@link StorageKind}: what a service relies on. */
 export function storageKindContract(storage: TestedStorage): void {
   const { kind, failures, isMetered } = storage;
 
   for (const [failure, open] of Object.entries(failures)) {
-    const when = `when it ${failure}${unlessExcused(open)}`;
+    const when = `when it ${failure}${skipNote(open)}`;
     it.skipIf(typeof open === 'string')(
-      `rejects calls in bounded time, and serves later calls again, ${when}`,
+      `rejects calls after a limited time, and serves later calls, ${when}`,
       async () => {
         const warnings: string[] = [];
         const service = await (open as OpenFailing)(storageHost((message) => void warnings.push(message)));
@@ -74,39 +77,36 @@ export function storageKindContract(storage: TestedStorage): void {
     return service;
   }
 
-  it('is shown as its URL without user, password and options', () => {
+  it('is shown in messages by its URL without user, password and options', () => {
     const { urlForm } = kind;
     const withSecrets = `${urlForm.replace('//', '//app:secret@')}?password=secret#secret`;
     expect(shownUrl(urlForm.includes('//') ? withSecrets : urlForm)).toBe(urlForm);
   });
 
-  it('opens a ready service, with a limiter exactly if services share the storage, and can be closed more than once', async () => {
+  it('opens a service that is ready, has a limiter if several services can share the storage, and can be closed twice', async () => {
     const { probe, limiter, close } = await openService((await storage.create()).url);
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
     expect(limiter !== undefined).toBe(kind.shared);
     await close();
   });
 
-  it.skipIf(isMetered !== true)(
-    `reports every insert to its meter once${unlessExcused(isMetered)}`,
-    async () => {
-      const commits: number[] = [];
-      const meter = {
-        insertsCommitted: (inserts: number) => void commits.push(inserts),
-        connection() {},
-        log() {},
-      };
-      const { pets } = await openService((await storage.create()).url, { meter });
+  it.skipIf(isMetered !== true)(`reports every insert once to the meter${skipNote(isMetered)}`, async () => {
+    const commits: number[] = [];
+    const meter = {
+      insertsCommitted: (inserts: number) => void commits.push(inserts),
+      connection() {},
+      log() {},
+    };
+    const { pets } = await openService((await storage.create()).url, { meter });
 
-      await pets.insert(aPet());
-      await Promise.all(numbers(30).map(() => pets.insert(aPet())));
+    await pets.insert(aPet());
+    await Promise.all(numbers(30).map(() => pets.insert(aPet())));
 
-      expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
-    },
-  );
+    expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
+  });
 
-  const alone = unlessExcused(kind.shared || 'only one service can open it');
-  it.skipIf(!kind.shared)(`has a limiter that counts for all services that share it${alone}`, async () => {
+  const alone = skipNote(kind.shared || 'only one service can open it');
+  it.skipIf(!kind.shared)(`has a limiter that all its services share${alone}`, async () => {
     const { url } = await storage.create();
     const services = [await openService(url), await openService(url)];
 

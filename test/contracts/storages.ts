@@ -44,46 +44,47 @@ export type Ports = Keys & { readonly pets: PetRepository; readonly archive: Pet
 
 export type TestedStorage = {
   readonly kind: StorageKind;
-  /** Why the tests leave it out, if they do. */
+  /** Why its tests are skipped. Absent if they run. */
   readonly leftOut?: string;
   /** How many sequences of random calls `npm test` tries. */
   readonly runs: number;
-  /** Which services can have one store open. */
+  /** How many services can have one store open. */
   readonly services: Processes;
-  /** Which processes that manage keys can have one store open, a service among them. */
+  /** How many processes can manage the keys of one store: a service and commands. */
   readonly keyHolders: Processes;
-  /** Creates a new, empty store. The one before is gone. */
+  /** Creates a new, empty store. It may delete the store that was created before. */
   create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
-  /** What can happen to the storage under a service, or why it cannot. */
+  /** Opens a service whose storage then fails in this way, or says why this storage cannot fail so. */
   readonly failures: Readonly<Record<'answers nothing' | 'is gone', OpenFailing | string>>;
-  /** Whether its service tells a meter of inserts, or why not. */
+  /** `true` if a service reports its inserts to a meter, or the reason why it does not. */
   readonly isMetered: true | string;
-  /** Opens an empty store, one insert of which can be held open while others go on; or why that cannot happen. */
+  /** Opens an empty store in which one insert is stopped while others continue, or says why that cannot happen. */
   readonly holdInsert: (() => Promise<HeldStore>) | string;
 };
 
 export type HeldStore = {
+  /** Its first insert is stopped. */
   readonly slow: PetRepository;
-  /** Of another service, if several can have the store open. */
+  /** The repository of another service, if several services can have the store open. Otherwise `slow`. */
   readonly other: PetRepository;
-  /** Resolves when the first insert of `slow` is under way and goes no further, with a function that lets it go on. */
-  readonly release: Promise<() => void>;
+  /** Resolves when the first insert of `slow` has been stopped, with a function that lets the insert continue. */
+  readonly insertHeld: Promise<() => void>;
 };
 
 export type OpenFailing = (log: StorageHost) => Promise<Failing>;
 
-/** A service whose calls give up before long. */
+/** A service whose storage fails between `begin` and `end`. Its calls reject after a short time. */
 export type Failing = Keys & {
   readonly pets: PetRepository;
   begin(): unknown;
-  /** The time of a call is over. Absent when the calls are short. */
+  /** Moves the clock to the end of the time that a call may take. Absent if that time is short. */
   timeOut?(): void;
   end(): unknown;
-  /** Whether the log has a line for the failure and one for its end. */
+  /** Whether the service logs one line when the failure begins, and one when it ends. */
   readonly logs: boolean;
 };
 
-/** Every storage, with what it can do. Call it once per file. */
+/** Returns every storage, with what it can do. Call it once per test file. */
 export function testedStorages(): readonly TestedStorage[] {
   const emptyDatabase = databasePool(() => mongo!);
   return [
@@ -141,7 +142,7 @@ export function testedStorages(): readonly TestedStorage[] {
 
 const IN_PROCESS = 'it is in the memory of the process';
 
-/** Another program holds the lock for writes. */
+/** From `begin` to `end`, another program has the write lock of the database. */
 async function openLocked(log: StorageHost): Promise<Failing> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
@@ -156,7 +157,7 @@ async function openLocked(log: StorageHost): Promise<Failing> {
   };
 }
 
-/** Another program moves the file away. */
+/** `begin` moves the database file away, and `end` moves it back. */
 async function openMoved(log: StorageHost): Promise<Failing> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
@@ -164,7 +165,7 @@ async function openMoved(log: StorageHost): Promise<Failing> {
   return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
 }
 
-/** The connection to the server goes through a proxy. */
+/** The connection to the server goes through a proxy, which stalls or is closed from `begin` to `end`. */
 function openThrough(failure: 'stalls' | 'is cut'): OpenFailing {
   return async (log) => {
     const timeoutMs = 500;
@@ -181,44 +182,44 @@ function openThrough(failure: 'stalls' | 'is cut'): OpenFailing {
   };
 }
 
-/** The insert is committed, and waits for the disk. */
+/** The stopped insert is committed, and waits for its flush to the disk. */
 async function openWithHeldFlush(): Promise<HeldStore> {
   const { db } = await newDatabase();
-  const { promise: release, resolve } = Promise.withResolvers<() => void>();
+  const { promise: insertHeld, resolve } = Promise.withResolvers<() => void>();
   let flushes = 0;
   const flush = async () => {
     if (flushes++ === 0) await new Promise<void>(resolve);
   };
   const commits = commitsTo(db, { disk: { flush, checkpointIfDue: async () => {} } });
   const pets = new SqlitePetRepository(db, commits, new ReadCache(db));
-  return { slow: pets, other: pets, release };
+  return { slow: pets, other: pets, insertHeld };
 }
 
-/** The insert has its id, and is on its way to the server. */
+/** The stopped insert has its id. A proxy holds the command before it reaches the server. */
 async function openWithHeldCommand(): Promise<HeldStore> {
   const { url } = await freshDatabase(mongo!);
   const { url: proxied, proxy } = await throughProxy(url);
   const [{ pets: slow }, { pets: other }] = [await openMongoService(proxied), await openMongoService(url)];
-  return { slow, other, release: proxy.hold('insert') };
+  return { slow, other, insertHeld: proxy.hold('insert') };
 }
 
-/** A new store that a service has open, until the end of the test. */
-export async function opened(storage: TestedStorage) {
+/** Creates a store and opens a service on it, until the end of the test. */
+export async function openStore(storage: TestedStorage) {
   const store = await storage.create();
   const openAnother = () => closedAfterTest(store.open());
   return {
     ...(await openAnother()),
     url: store.url,
     openAnother,
-    /** As the command line does beside a service. */
+    /** Opens the keys as a command does while the service runs. */
     openKeys: async () => (await closedAfterTest(store.openKeys())).keys,
   };
 }
 
-/** What follows the title of a test that a storage may be excused from. The reporter of skipped tests prints it. */
-export const unlessExcused = (excuse: unknown) => (typeof excuse === 'string' ? ` (skipped: ${excuse})` : '');
+/** Returns the end of a test's title: the reason why the test is skipped, or nothing. The test reporter prints it. */
+export const skipNote = (reason: unknown) => (typeof reason === 'string' ? ` (skipped: ${reason})` : '');
 
-/** Runs the contracts of a port over every storage. */
+/** Runs the contracts of a port with every storage. */
 export function overStorages(
   port: string,
   ...contracts: readonly ((storage: TestedStorage) => void)[]

@@ -18,7 +18,7 @@ describe('TokenVerifier: known keys', () => {
 describe('TokenVerifier: stored keys', () => {
   tokenVerifierContract(async (labels) => {
     const minted = labels.map((label) => ({ label, ...mintKey() }));
-    // The store keeps the fields of a key only.
+    // `aKey` also copies `token`, but the repository stores only the fields of a key.
     const keys = await keysWith(...minted.map((fields) => aKey(1, fields)));
     const verifier = new StoredTokenVerifier(keys, tokenForm, () => aKey(1).createdAt);
     return { verifier, tokens: minted.map(({ token }) => token) };
