@@ -9,48 +9,49 @@ import { temporaryDirectory } from './support/temporary-directory.ts';
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
 /**
- * Which packages, and which files below the root, a file in a folder may import and may not, and the beginning of what
- * the linter then says.
+ * A rule for imports: the packages and files that a file in `folder` may import, those that it may not, and the beginning
+ * of the linter's message about them.
  */
 type Boundary = { folder: string; message: string; refused: string[]; allowed: string[] };
 
 const CONTAINER = ['tsyringe', 'reflect-metadata'];
-/** What the core does not know. */
-const OF_ADAPTERS = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
-const BEYOND_SRC = ['test/support/mongodb.ts', 'bench/run.ts'];
-const MAIN_AND_BEYOND = ['src/main/main.ts', ...BEYOND_SRC];
+/** Imports that only adapters and main may have. */
+const ADAPTER_IMPORTS = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
+const OUTSIDE_SRC = ['test/support/mongodb.ts', 'bench/run.ts'];
+const MAIN_AND_OUTSIDE = ['src/main/main.ts', ...OUTSIDE_SRC];
 
-/** The same boundary for a folder inside of the folder. */
-const deeper = (boundary: Boundary): Boundary => ({ ...boundary, folder: `${boundary.folder}/deeper` });
+/** Returns the same boundary for a subfolder. */
+const inSubfolder = (boundary: Boundary) => ({ ...boundary, folder: `${boundary.folder}/inner` });
 
-// A subject and an adapter that do not exist yet are held to the same rules.
-const subjects = ['pets', 'ports', 'later'].map((subject): Boundary => {
+// `new` stands for folders that do not exist yet. The same rules hold for them.
+const subjects = ['pets', 'ports', 'new'].map((subject): Boundary => {
   const folder = `src/application/${subject}`;
   const core = ['src/application/ports/pet-repository.ts', 'src/application/keys/errors.ts'];
   return {
     folder,
     message: 'The application imports itself and the domain only',
-    refused: [...OF_ADAPTERS, ...MAIN_AND_BEYOND],
+    refused: [...ADAPTER_IMPORTS, ...MAIN_AND_OUTSIDE],
     allowed: [`${folder}/own.ts`, ...core, 'src/domain/pet.ts'],
   };
 });
-const FOR_ADAPTERS = ['src/adapters/json/a.ts', 'src/domain/a.ts', 'src/application/ports/a.ts', 'koa'];
-const adapters = [...ADAPTERS, 'src/adapters/later'].map((folder): Boundary => {
+/** Imports that every adapter may have. */
+const ADAPTERS_MAY = ['src/adapters/json/a.ts', 'src/domain/a.ts', 'src/application/ports/a.ts', 'koa'];
+const adapters = [...ADAPTERS, 'src/adapters/new'].map((folder): Boundary => {
   return {
     folder,
     message: 'An adapter imports the application, the domain, adapters/json, adapters/files,',
-    refused: ['src/adapters/other/pets.ts', ...MAIN_AND_BEYOND, ...CONTAINER],
-    allowed: [...FOR_ADAPTERS, 'src/adapters/files/a.ts', 'node:crypto', `${folder}/own.ts`],
+    refused: ['src/adapters/other/pets.ts', ...MAIN_AND_OUTSIDE, ...CONTAINER],
+    allowed: [...ADAPTERS_MAY, 'src/adapters/files/a.ts', 'node:crypto', `${folder}/own.ts`],
   };
 });
 const mainFolder: Boundary = {
   folder: 'src/main',
   message: 'Nothing in src imports from outside src',
-  refused: BEYOND_SRC,
+  refused: OUTSIDE_SRC,
   allowed: ['tsyringe', 'src/main/config.ts', 'src/adapters/memory/pets.ts', 'package.json'],
 };
 
-/** The rooms of the HTTP adapter, each with what it may import of the others. */
+/** The folders of the HTTP adapter ("rooms"), each with the other rooms that it may import. */
 const ROOMS: Record<string, string[]> = {
   contract: [],
   openapi: ['contract'],
@@ -61,13 +62,13 @@ const ROOMS: Record<string, string[]> = {
 const HTTP = 'src/adapters/http';
 const rooms = Object.entries(ROOMS).map(([room, known]): Boundary => {
   const unknown = Object.keys(ROOMS).filter((other) => other !== room && !known.includes(other));
-  const fileOf = (other: string) => `${HTTP}/${other}/its.ts`;
+  const fileOf = (other: string) => `${HTTP}/${other}/a.ts`;
   const others = [`${HTTP}/app.ts`, 'src/adapters/memory/pets.ts'];
   return {
     folder: `${HTTP}/${room}`,
     message: 'no other room of the HTTP adapter',
-    refused: [...others, ...unknown.map(fileOf), ...MAIN_AND_BEYOND, ...CONTAINER],
-    allowed: [...FOR_ADAPTERS, ...[room, ...known].map(fileOf)],
+    refused: [...others, ...unknown.map(fileOf), ...MAIN_AND_OUTSIDE, ...CONTAINER],
+    allowed: [...ADAPTERS_MAY, ...[room, ...known].map(fileOf)],
   };
 });
 
@@ -75,14 +76,14 @@ const BOUNDARIES: Boundary[] = [
   {
     folder: 'src/domain',
     message: 'The domain imports nothing but itself',
-    refused: [...OF_ADAPTERS, 'src/application/a.ts', ...MAIN_AND_BEYOND],
+    refused: [...ADAPTER_IMPORTS, 'src/application/a.ts', ...MAIN_AND_OUTSIDE],
     allowed: ['src/domain/pet.ts'],
   },
   ...subjects,
-  ...adapters.flatMap((adapter) => [adapter, deeper(adapter)]),
+  ...adapters.flatMap((adapter) => [adapter, inSubfolder(adapter)]),
   ...rooms,
   mainFolder,
-  deeper(mainFolder),
+  inSubfolder(mainFolder),
   ...[
     ['composition', 'src/main/service/serve.ts'],
     ['service', 'src/main/command-line/run.ts'],
@@ -91,7 +92,7 @@ const BOUNDARIES: Boundary[] = [
     return {
       folder: `src/main/${room}`,
       message: 'The composition, the service and the commands import neither what starts them nor main.ts',
-      refused: [other, ...MAIN_AND_BEYOND],
+      refused: [other, ...MAIN_AND_OUTSIDE],
       allowed: [`src/main/${room}/own.ts`, 'src/main/program/process.ts', 'package.json'],
     };
   }),
@@ -103,7 +104,7 @@ const BOUNDARIES: Boundary[] = [
   },
 ];
 
-/** All ways to import a package or a file, each on a line. */
+/** Returns one line for each way to import each of the targets. */
 function importLines(folder: string, targets: readonly string[]): string[] {
   return targets.flatMap((target, index) => {
     const isFile = /\.(ts|json)$/.test(target);
@@ -127,7 +128,7 @@ const RULES = [
 
 const findings = await lintSamples();
 
-test.each(BOUNDARIES)('the linter guards what $folder imports', ({ folder, message, refused, allowed }) => {
+test.each(BOUNDARIES)('the linter guards the imports of $folder', ({ folder, message, refused, allowed }) => {
   const found = findings.get(`${folder}/refused.ts`) ?? [];
   expect(found.map(({ line }) => line)).toEqual(importLines(folder, refused));
   for (const { text } of found) expect(text).toContain(message);
@@ -135,10 +136,10 @@ test.each(BOUNDARIES)('the linter guards what $folder imports', ({ folder, messa
   expect(findings.get(`${folder}/allowed.ts`)).toBeUndefined();
 });
 
-test('the linter keeps the platform out of the core, and the environment out of all but main', () => {
+test('the linter refuses the globals of Node in the core, and process.env everywhere but in main', () => {
   expect(findings.get('src/domain/platform.ts')).toHaveLength(2);
   expect(findings.get('src/application/platform.ts')).toHaveLength(2);
-  expect(findings.get('src/adapters/later/platform.ts')).toHaveLength(1);
+  expect(findings.get('src/adapters/new/platform.ts')).toHaveLength(1);
   expect(findings.get('src/main/platform.ts')).toBeUndefined();
 });
 
@@ -152,42 +153,42 @@ test('every source file is in a folder of a layer', () => {
   expect(SOURCES.filter((path) => /^src\/(adapters\/)?[^/]+$/.test(path))).toEqual([]);
 });
 
-test('no folder imports another one that imports it, directly or through others', async () => {
-  const left = new Map(SOURCES.map((path) => [dirname(path), new Set<string>()]));
+test('no folders import each other, neither directly nor through other folders', async () => {
+  const imports = new Map(SOURCES.map((path) => [dirname(path), new Set<string>()]));
   for (const path of SOURCES) {
     const specifiers = (await readFile(join(ROOT, path), 'utf8')).matchAll(/(?:from |import\()'(\.[^']+)'/g);
-    for (const [, to = ''] of specifiers) left.get(dirname(path))!.add(dirname(join(dirname(path), to)));
+    for (const [, to = ''] of specifiers) imports.get(dirname(path))!.add(dirname(join(dirname(path), to)));
   }
-  // Takes away the folders that import nothing of what is left. What then stays is in a cycle, or imports one.
+  // Deletes each folder that imports no folder of the map. The folders that stay are in a cycle, or import one.
   const lowest = () =>
-    [...left].find(([own, to]) => ![...to].some((folder) => folder !== own && left.has(folder)));
-  for (let found = lowest(); found !== undefined; found = lowest()) left.delete(found[0]);
-  expect([...left.keys()]).toStrictEqual([]);
+    [...imports].find(([own, to]) => ![...to].some((folder) => folder !== own && imports.has(folder)));
+  for (let found = lowest(); found !== undefined; found = lowest()) imports.delete(found[0]);
+  expect([...imports.keys()]).toStrictEqual([]);
 });
 
-test('every error says whose fault it is, except those that are caught or answered by their class', async () => {
-  const silent = new Set<unknown>();
+test('every class of errors has a `fault`, except classes that the code itself catches or answers', async () => {
+  const withoutFault = new Set<unknown>();
   for (const path of SOURCES) {
     const source = await readFile(join(ROOT, path), 'utf8');
     for (const [text, name] of source.matchAll(/^(?:export )?class (\w+) extends Error \{.*?\}$/gms)) {
-      if (!/ readonly fault = '(client|operator|storage)';$/m.test(text)) silent.add(name);
+      if (!/ readonly fault = '(client|operator|storage)';$/m.test(text)) withoutFault.add(name);
     }
   }
-  expect(silent).toEqual(new Set(['Interrupted', 'Refused', 'RequestRefused']));
+  expect(withoutFault).toEqual(new Set(['Interrupted', 'Refused', 'RequestRefused']));
 });
 
-// Node refuses a module with a decorator or an enum.
+// The import also fails for a decorator or an enum, because Node only removes types.
 test('importing a module opens nothing, listens to nothing and prints nothing', async () => {
   const modules = SOURCES.filter((path) => path !== 'src/main/main.ts').map((path) => join(ROOT, path));
   const script = `
-    // Opened by the first look at them. The parser of the command line imports node:process, which looks at all three.
+    // Reading these properties opens the streams. node:process, which the command line imports, reads all three.
     const { stdin, stdout, stderr } = process;
     const state = () => ({ resources: process.getActiveResourcesInfo(), listeners: process.eventNames() });
     const before = state();
     for (const module of ${JSON.stringify(modules)}) await import(module);
     console.log(JSON.stringify(before), JSON.stringify(state()));
   `;
-  // Ends by itself, or is killed.
+  // A module that kept the process alive would make this wait until the test times out.
   const node = run(process.execPath, ['--input-type=module', '--eval', script]);
   const [before, after] = (await node.succeeded()).trimEnd().split(' ');
   expect(after).toBe(before);
@@ -196,7 +197,7 @@ test('importing a module opens nothing, listens to nothing and prints nothing', 
 
 type Finding = { line: string; text: string };
 
-/** Runs the project's own configuration over a tree of small files. `npm run check:lint` runs it over the sources. */
+/** Lints a tree of small files with the configuration of the project. `npm run check:lint` lints the sources with it. */
 async function lintSamples(): Promise<Map<string, Finding[]>> {
   await using directory = await temporaryDirectory('architecture');
   const tree = directory.path;
@@ -205,12 +206,12 @@ async function lintSamples(): Promise<Map<string, Finding[]>> {
     files.set(`${folder}/refused.ts`, importLines(folder, refused).join('\n'));
     files.set(`${folder}/allowed.ts`, importLines(folder, allowed).join('\n'));
   }
-  for (const folder of ['src/domain', 'src/application', 'src/adapters/later', 'src/main']) {
+  for (const folder of ['src/domain', 'src/application', 'src/adapters/new', 'src/main']) {
     files.set(`${folder}/platform.ts`, 'export const home = process.env["HOME"];\n');
   }
   files.set('src/main/long.ts', 'export {};\n'.repeat(251));
   files.set('src/main/long-function.ts', `export function long() {\n${'  void 0;\n'.repeat(70)}}\n`);
-  // The rules about imports need no types.
+  // The rules for imports need no types, and a check without types is faster.
   const config = await readFile(join(ROOT, '.oxlintrc.json'), 'utf8');
   files.set('.oxlintrc.json', config.replace('"typeAware": true, ', ''));
   for (const [path, source] of files) {
@@ -220,10 +221,10 @@ async function lintSamples(): Promise<Map<string, Finding[]>> {
   return await lint(tree, files);
 }
 
-/** What the linter says about {@link RULES}, by file and in the order of its lines. */
+/** Returns the messages of {@link RULES}, by file and in the order of the lines. */
 async function lint(cwd: string, files: ReadonlyMap<string, string>): Promise<Map<string, Finding[]>> {
   const oxlint = [join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--format=json', '.'];
-  // It exits with 1 when it has found something.
+  // The linter exits with 1 when it has found a violation. The error then has its output.
   const { stdout } = await promisify(execFile)(process.execPath, oxlint, { cwd, maxBuffer: 2 ** 26 }).catch(
     (error: { stdout: string }) => error,
   );

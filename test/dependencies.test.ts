@@ -4,7 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { readDocument, tableOf } from './support/document.ts';
 import { run } from './support/process.ts';
 
-/** Licences that ask for no more than to be named. */
+/** Licences that only require a copy of their text. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
 
 type Bom = {
@@ -27,7 +27,7 @@ it.each([
   ['In the service', 3, { ...packageJson.dependencies, ...packageJson.optionalDependencies }],
   ['For development', 2, packageJson.devDependencies],
 ])(
-  'the direct dependencies have a reason, and those of the service a replacement: %s',
+  'the table "%s" gives a reason for each direct dependency, and for those of the service a replacement',
   async (section, columns, dependencies) => {
     const reasons = tableOf(await readDocument('docs/decisions.md'), section);
 
@@ -36,17 +36,17 @@ it.each([
   },
 );
 
-// `npm run relax-lock` makes it so, and scripts/relax-lock.ts says why.
-it('the optional packages in the lock file suit every Node that npm may run on', () => {
+// `npm run relax-lock` removes `engines`. The reason is in scripts/relax-lock.ts.
+it('the optional packages in the lock file require no version of Node, because npm may run on an older one', () => {
   const optional = Object.values(lock.packages).filter((one) => 'optional' in one || 'devOptional' in one);
   expect(optional.filter((one) => 'engines' in one)).toStrictEqual([]);
 });
 
-it('the licences are listed as `npm run licences` lists them', async () => {
+it('deploy/licences.md is the output of `npm run licences`', async () => {
   expect(await run(process.execPath, ['scripts/list-licences.ts']).succeeded()).toBe(page);
 });
 
-it('the licences are all allowed', () => {
+it('the licences of all packages are allowed', () => {
   expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual(
     [],
   );

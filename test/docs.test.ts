@@ -7,12 +7,12 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 /**
- * The languages of blocks that a reader looks at. What has another language, or none, may be commands. Each block of `ts`
- * is an excerpt.
+ * The languages of blocks that are no commands. A block with another language, or with none, counts as commands. A block
+ * of `ts` is an excerpt of a source.
  */
 const SHOWN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
 
-/** The sections with commands, beside the test that runs them, for the documents that have any. */
+/** The sections whose commands a test runs, by document. The comment above a document names the test. */
 const EXECUTED = new Map([
   // test/readme.test.ts
   ['README.md', 'Run it, A tour'],
@@ -79,7 +79,7 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(missing)).flat()).toStrictEqual([]);
   });
 
-  it('shows code of TypeScript only as it stands in the file that it names', async () => {
+  it('shows TypeScript exactly as it is in the file that the document names above it', async () => {
     const blocks = Array.from(text.matchAll(/(?:^From \[[^\n]*\]\(([^\n]*)\):\n\n)?^```ts\n(.*?)^```$/gms));
     const wrong = blocks.map(async ([, file, code = '']) => {
       const source = file === undefined ? '' : await readFile(join(ROOT, dirname(path), file), 'utf8');
@@ -88,7 +88,7 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(wrong)).flat()).toStrictEqual([]);
   });
 
-  // Figures make the lines of generated documents longer.
+  // Programs write these documents, and their lines may be longer.
   if (path.endsWith('/results.md')) return;
 
   it(`has no line longer than ${MAX_LINE_LENGTH} characters outside tables and code`, () => {
@@ -97,10 +97,10 @@ describe.each([...documents])('%s', (path, text) => {
     expect(tooLong).toStrictEqual([]);
   });
 
-  // The tests in test/deploy run its files, and not the commands that set up an image or a cluster.
+  // test/deploy tests the files of this folder. Its pages also have commands for images and clusters, which no test runs.
   if (path.startsWith('deploy/')) return;
 
-  it('has commands only where a test runs them', () => {
+  it('has commands only in sections that a test runs', () => {
     const commands = blocksOf(text).filter(({ language }) => !SHOWN.includes(language));
     const sections = new Set(commands.map(({ section }) => section));
     expect([...sections].join(', ')).toBe(EXECUTED.get(path) ?? '');
@@ -136,7 +136,7 @@ it('the picture of the architecture has every folder of src', async () => {
   expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
 });
 
-it('what to read first has about as many lines as its heading says', async () => {
+it('the files to read first have about as many lines as the heading says', async () => {
   const [, lines = '', list = ''] =
     /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(
       documents.get('docs/explanation/architecture.md') ?? '',
@@ -148,12 +148,12 @@ it('what to read first has about as many lines as its heading says', async () =>
   expect(found.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
 });
 
-/** Leaves out code blocks. */
+/** Returns the text without its code blocks. */
 function withoutCode(text: string): string {
   return text.replaceAll(/^( *)```.*?^\1```$/gms, '');
 }
 
-/** Whether the code is in the source, whatever its indentation. A line `// …` stands for what the code leaves out. */
+/** Whether the code is in the source. Indentation is ignored, and a line `// …` stands for any lines. */
 function isExcerpt(code: string, source: string): boolean {
   const pieces = code.replaceAll(/^ +/gm, '').split(/^\/\/ …\n/m);
   const form = pieces.map((piece) => RegExp.escape(piece)).join('(?:.*\n)*?');

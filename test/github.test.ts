@@ -9,7 +9,7 @@ import { ROOT } from './support/process.ts';
 const FORMS = await Array.fromAsync(glob('.github/ISSUE_TEMPLATE/*.yml', { cwd: ROOT }));
 
 // https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests/syntax-for-githubs-form-schema
-it.each(FORMS)('%s has what GitHub requires of a form, and names documents that exist', async (path) => {
+it.each(FORMS)('%s has the fields of a GitHub form, and names documents that exist', async (path) => {
   const text = await readDocument(path);
   const question = {
     type: expect.stringMatching(/^(input|textarea)$/),

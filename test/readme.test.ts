@@ -13,13 +13,13 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** The output of the commands of a section, as the page shows it. */
+/** Returns the output that the README shows in a section. */
 function shown(section: string): string {
   const outputs = blocks.filter((block) => block.section === section && block.language !== 'sh');
   return outputs.map(({ text }) => text).join('');
 }
 
-/** Adds the animals again: until the rate limit ends it, and with a wrong key. */
+/** Runs the script that adds animals twice: until the rate limit stops it, and with a wrong key. */
 async function addAnimalsAgain(env: Record<string, string>): Promise<void> {
   const animals = (await readDocument('examples/pets.ndjson')).split('\n');
   for (const KEY of [env['KEY']!, 'wrong']) {
@@ -38,7 +38,7 @@ it('README opens with the command that starts the service and the command that r
   ]);
 });
 
-it('README works from top to bottom in one shell, and prints what it shows', async () => {
+it('the commands of README work from top to bottom in one shell, and print what it shows', async () => {
   const directory = await freshClone();
   const shell = new Shell(directory);
   const line = await shell.starts(commands('Run it')[0]!.text);
@@ -47,17 +47,17 @@ it('README works from top to bottom in one shell, and prints what it shows', asy
   expect(await shell.prints(line)).toBe('[]');
 
   const tour = commands('A tour').map(({ text }) => text);
-  const given = tour
+  const script = tour
     .join('')
     .replace('http://127.0.0.1:3000/v1', URL)
     .replace('the-key-that-was-printed', KEY);
-  expect(await shell.prints(given)).toBe(shown('A tour'));
+  expect(await shell.prints(script)).toBe(shown('A tour'));
   await addAnimalsAgain({ URL, KEY });
 
   shell.program.write('exit\n');
   expect(await shell.program.ended).toStrictEqual(DONE);
 
-  // The next start has the same animals and another key.
+  // After the next start, the service has the same animals and a new key.
   const next = new Shell(directory);
   const [, newKey = '', again = ''] = /Bearer (\S+)' '(\S+)\/pets'/.exec(await next.starts('npm start\n'))!;
   const answers = [KEY, newKey].map((key) =>

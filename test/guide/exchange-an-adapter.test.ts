@@ -9,24 +9,24 @@ import { testDirectory } from '../support/test-directory.ts';
 
 const blocks = blocksOf(await readDocument('docs/guide/exchange-an-adapter.md'));
 
-/** What the page changes, and what its commands need. */
+/** The folders and files that the page changes, or that its commands need. */
 const FOLDERS = ['bin', 'proof', 'scripts', 'src', 'test'];
 const FILES = ['openapi.json', 'package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 
-/** Colours, counts, durations and spaces differ from run to run. */
+/** Removes what differs from run to run: colours, spaces, and the digits of counts and durations. */
 function form(text: string): string {
   return stripVTControlCharacters(text).trim().replaceAll(/\d+/g, '0').replaceAll(/ +/g, ' ');
 }
 
-/** A page shows some lines of what a `console` prints, and otherwise all of it. */
+/** Expects the output that a block shows: some of the lines if the block is a `console`, otherwise the whole output. */
 function expectShown(printed: string, { language, text }: Omit<Block, 'section'>): void {
-  const hasAll = language !== 'console';
-  const shown = hasAll ? [text] : text.trim().split('\n').map(form);
-  const found = hasAll ? [printed] : shown.filter((line) => form(printed).includes(line));
+  const isWhole = language !== 'console';
+  const shown = isWhole ? [text] : text.trim().split('\n').map(form);
+  const found = isWhole ? [printed] : shown.filter((line) => form(printed).includes(line));
   expect(found).toStrictEqual(shown);
 }
 
-it('the storage of the guide keeps the contracts, notices a fault, and serves requests', async () => {
+it('the storage that the guide builds passes the contracts, fails them after the fault of the guide, and serves requests', async () => {
   const directory = await testDirectory();
   for (const name of [...FOLDERS, ...FILES]) {
     await cp(join(ROOT, name), join(directory, name), { recursive: true });

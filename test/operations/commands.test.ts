@@ -29,8 +29,8 @@ async function createKey(DATABASE_URL: string): Promise<string> {
   return (await succeeds(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
 }
 
-/** The variables for a MongoDB server that the running test has for itself. */
-async function serverOfItsOwn() {
+/** Starts a MongoDB server that only the running test uses. Resolves with the variables for it. */
+async function startOwnMongo() {
   const { url, stop } = await startMongo({});
   onTestFinished(stop);
   return { DATABASE_URL: url('petstore'), MONGODB_URL: url('') };
@@ -52,7 +52,7 @@ async function namesOf(url: string, key: string): Promise<readonly string[]> {
   return JSON.parse(body).map(({ name }: { readonly name: string }) => name);
 }
 
-it('the commands for SQLite back up beside a service, and restore on another machine', async () => {
+it('the commands for SQLite back up a file while a service uses it, and restore it on another machine', async () => {
   const directory = await installation();
   const key = await createKey(`sqlite:${directory}/data/petstore.db`);
   const url = await bash('petstore', {}, directory).url();
@@ -72,7 +72,7 @@ it('the commands for SQLite back up beside a service, and restore on another mac
   expect(await add(restored, key, 'Lora')).toBe(2 + SKIPPED_IDS + 1);
 });
 
-it('the commands for keys create, rotate and revoke keys beside a service, and print what the page shows', async () => {
+it('the commands for keys create, rotate and revoke keys while a service runs, and print what the page shows', async () => {
   const directory = await installation();
   await createKey(`sqlite:${directory}/data/petstore.db`);
   const url = await bash('petstore', {}, directory).url();
@@ -96,10 +96,10 @@ it('the commands for keys create, rotate and revoke keys beside a service, and p
     ...['Create keys', 'Rotate keys', 'Revoke a key'].map((section) => blockOf(section, 0, 'text')),
     blockOf('Create keys', 1, 'text'),
   ];
-  // Dates and ids differ.
+  // Dates and ids are replaced, because they differ from those on the page.
   const form = (line: string) => line.replaceAll(/\b[0-9a-f]{16}\b|\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, '…');
-  const missing = shown.flatMap((text) => text.trimEnd().split('\n')).map(form);
-  expect(missing.filter((line) => !lines.map(form).includes(line))).toStrictEqual([]);
+  const shownLines = shown.flatMap((text) => text.trimEnd().split('\n')).map(form);
+  expect(shownLines.filter((line) => !lines.map(form).includes(line))).toStrictEqual([]);
 });
 
 it('the commands for a file export pets, import them and check the copy', async () => {
@@ -120,7 +120,7 @@ it('the commands for metrics start a service, and print what the page shows', as
   expect(await shell.program.ended).toStrictEqual(DONE);
 });
 
-it('skip the ids of lost pets in a SQLite file that was copied', async () => {
+it('the commands for a copied SQLite file skip the ids of lost pets', async () => {
   const [stopped, directory] = [await installation(), await installation()];
   const [source, copy] = [stopped, directory].map((path) => join(path, 'data/petstore.db'));
   await succeeds(IMPORT, { DATABASE_URL: `sqlite:${source}` });
@@ -152,8 +152,8 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
       expect(output).toContain(blockOf('From SQLite to MongoDB', 0, 'text'));
     }
     expect(await namesOf(url, key)).toHaveLength(20);
-    const second = await bash(blockOf('From SQLite to MongoDB', 1), { MONGODB_URL }, directory).url();
-    expect(await namesOf(second, key)).toHaveLength(20);
+    const movedUrl = await bash(blockOf('From SQLite to MongoDB', 1), { MONGODB_URL }, directory).url();
+    expect(await namesOf(movedUrl, key)).toHaveLength(20);
     expect(await add(url, key, 'Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 
@@ -162,8 +162,8 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
       skip('no mongodump and mongorestore on PATH: install mongodb-database-tools');
     }
     const directory = await installation();
-    const before = await serverOfItsOwn();
-    const after = await serverOfItsOwn();
+    const before = await startOwnMongo();
+    const after = await startOwnMongo();
     await succeeds(['migrate'], before);
     await succeeds(IMPORT, before);
 
@@ -182,20 +182,20 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     const directory = await installation();
     await install(await nextBuild(), directory);
 
-    const done = await bash(blockOf('Upgrade MongoDB'), { MONGODB_URL }, directory).succeeded();
+    const printed = await bash(blockOf('Upgrade MongoDB'), { MONGODB_URL }, directory).succeeded();
 
     const database = `the database "${db.databaseName}"`;
-    expect(done).toBe(`${database} has schema version 4 (as before), step 1 (before: 0)\n`);
+    expect(printed).toBe(`${database} has schema version 4 (as before), step 1 (before: 0)\n`);
   });
 });
 
-/** Puts another build in the place of the installed one. */
+/** Replaces the installed build with the build in `root`. */
 async function install(root: string, directory: string): Promise<void> {
   await rm(join(directory, 'commands/petstore'));
   await symlink(join(root, 'bin/petstore'), join(directory, 'commands/petstore'));
 }
 
-it('the commands for SQLite upgrade a file, and put back what it was before', async () => {
+it('the commands for SQLite upgrade a file, and restore the file of the earlier release', async () => {
   const directory = await installation();
   const fixture = join(ROOT, 'test/upgrade/fixtures/1.0.0/sqlite');
   const { key } = JSON.parse(await readFile(`${fixture}.json`, 'utf8'));
@@ -211,8 +211,8 @@ it('the commands for SQLite upgrade a file, and put back what it was before', as
   await upgraded.kill();
 
   await install(ROOT, directory);
-  const back = await bash(blockOf('Go back to the earlier release'), {}, directory).url();
-  expect(await namesOf(back, key)).toHaveLength(5);
+  const restored = await bash(blockOf('Go back to the earlier release'), {}, directory).url();
+  expect(await namesOf(restored, key)).toHaveLength(5);
 });
 
 it('the commands for a damaged record find the record and repair it', async () => {
@@ -230,7 +230,7 @@ it('the commands for a damaged record find the record and repair it', async () =
   expect(await bash(blockOf(section), {}, directory).succeeded()).toBe('checked 300 pets and 0 API keys\n');
 });
 
-/** Run here what they would run in a container or as another user. There is no image and no systemd in this test. */
+/** Programs that run a command here instead of in a container or in a unit. This test has no image and no systemd. */
 const STAND_INS = {
   docker: `#!/bin/sh
 case "$1" in
@@ -253,7 +253,7 @@ it.each([
   ['Keys in containers', 'docker', 'data/first-key', ['first', 'till-3']],
   ['systemd', 'systemd-run', 'first-key', ['first']],
 ] as const)(
-  'the commands that make the first key write it to a file, and into no log: %s',
+  'the commands of "%s" write the first key to a file, and into no log',
   async (section, name, file, labels) => {
     const directory = await installation();
     await writeFile(join(directory, 'commands', name), STAND_INS[name], { mode: 0o755 });

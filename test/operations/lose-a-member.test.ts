@@ -19,11 +19,11 @@ const STATUS = blockOf('One member is gone', 0, 'js');
 const ALONE = blockOf('Two members are lost for good', 0, 'js');
 const SKIP_IDS = blockOf('Two members are lost for good');
 
-// Only processes can be killed and started again.
-const none = (await sharedMongo())?.kind !== 'process';
+// The test kills and restarts members, so it needs a mongod program. A server in a container is not enough.
+const noProcess = (await sharedMongo())?.kind !== 'process';
 
-it.skipIf(none)(
-  `a replica set loses one member, two members, and two for good${none ? ' (left out: no mongod process)' : ''}`,
+it.skipIf(noProcess)(
+  `a service survives the loss of one member, of two members, and of two members for good${noProcess ? ' (left out: no mongod process)' : ''}`,
   async () => {
     const set = await ReplicaSet.start();
     onTestFinished(() => set[Symbol.asyncDispose]());
@@ -34,7 +34,7 @@ it.skipIf(none)(
     const add = async (name: string) => {
       const headers = { ...AUTHORIZATION, 'content-type': 'application/json', 'idempotency-key': name };
       const body = JSON.stringify({ name, categoryId: 7 });
-      // Clients repeat what they get a 503 for.
+      // A client repeats a request that is answered with 503.
       return until(`an answer of 201 for ${name}`, async () => {
         const response = await fetch(`${service.url}/v1/pets`, { method: 'POST', headers, body });
         const { id } = (await response.json()) as { id: number };
@@ -47,7 +47,7 @@ it.skipIf(none)(
       return Array.from(lines, (line) => line.split(' ')[1]).join();
     };
 
-    // Not the primary, which the failure suite kills: in the first minute of a replica set, its secondaries may refuse
+    // The test kills secondaries. It does not kill the primary, as the failure suite does: in the first minute of a replica set, its secondaries may refuse
     // to replicate from each other ("too stale to use candidate as a sync source"), and then no write is confirmed.
     const primary = await set.primary();
     const [first, second] = await set.secondaries();
@@ -57,13 +57,13 @@ it.skipIf(none)(
     await second!.kill();
     await until('a service that is not ready', async () => (await ready()) === 503);
     await second!.start();
-    const both = /PRIMARY.*SECONDARY|SECONDARY.*PRIMARY/;
-    await until('two members of three', async () => both.test(await states(primary.client)));
+    const primaryAndSecondary = /PRIMARY.*SECONDARY|SECONDARY.*PRIMARY/;
+    await until('two members of three', async () => primaryAndSecondary.test(await states(primary.client)));
     const id = await add('Mitzi');
 
     await second!.kill();
     await until('a service that is not ready', async () => (await ready()) === 503);
-    // A drain would wait for MongoDB.
+    // The service is killed, because a drain would wait for MongoDB.
     await service.kill();
     await mongosh(primary.client, ALONE);
     const skipping = bash(SKIP_IDS, { MONGODB_URL: url }, await installation());

@@ -8,9 +8,9 @@ const documents = await readDocuments();
 const BLOCKS: readonly Block[] = [...documents.values()].flatMap(blocksOf);
 
 /**
- * A block of the documents in `docs`.
+ * Returns a block of code of the documents in `docs`.
  *
- * @param index counts the blocks of this language in the sections with this heading, from 0
+ * @param index the number of the block, from 0, among the blocks of this language below headings with this text
  */
 export function blockOf(section: string, index = 0, language = 'sh'): string {
   const found = BLOCKS.filter((block) => block.section === section && block.language === language)[index];
@@ -18,7 +18,7 @@ export function blockOf(section: string, index = 0, language = 'sh'): string {
   return found.text;
 }
 
-/** A directory with `petstore` installed, as a container has it too, and with a folder for the database. */
+/** Creates a directory with `petstore` in `commands`, for `PATH`, and with the folder `data` for the database. */
 export async function installation(): Promise<string> {
   const path = await testDirectory();
   for (const folder of ['commands', 'data']) await mkdir(join(path, folder));
@@ -26,7 +26,7 @@ export async function installation(): Promise<string> {
   return path;
 }
 
-/** Runs commands of a document unchanged. */
+/** Runs commands of a document as they are written there. */
 export function bash(commands: string, env: Readonly<Record<string, string>>, directory: string): Program {
   const PATH = `${join(directory, 'commands')}:${process.env['PATH']}`;
   return run('bash', ['-euo', 'pipefail', '-c', commands], { PORT: '0', PATH, ...env }, directory);

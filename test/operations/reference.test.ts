@@ -8,14 +8,14 @@ import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { newFile } from '../support/sqlite.ts';
 
-/** The commands that the help of the program, or of one command, lists. */
-async function below(...path: readonly string[]): Promise<readonly string[]> {
+/** Returns the commands that the help of the program lists, or that the help of one command lists. */
+async function subcommandsOf(...path: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await succeeds([...path, '--help']);
   const names = stdout.split('\nCommands:\n')[1]!.matchAll(/^ {2}(?!keys|help)([a-z-]+) /gm);
   return Array.from(names, ([, name = '']) => [...path, name].join(' '));
 }
 
-it.each([...(await below()), ...(await below('keys'))])(
+it.each([...(await subcommandsOf()), ...(await subcommandsOf('keys'))])(
   'docs/reference/commands.md has the usage, the arguments, the options and the defaults of %s',
   async (command) => {
     const page = (await readDocument('docs/reference/commands.md')).replaceAll('`', '');
@@ -44,15 +44,15 @@ it('docs/reference/logs-and-metrics.md has every metric with its type and its la
   const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm)).flatMap(([, name = '', type]) => {
     const series = new RegExp(`^${name}(?:_count)?(?:{(.*)})? `, 'm').exec(text);
     const labels = Array.from((series?.[1] ?? '').matchAll(/(\w+)="/g), ([, label]) => label);
-    // A kind of resource of which there is none now has no series.
+    // A metric has no series as long as the process has no resource of that kind.
     return series === null ? [] : [[name, type, labels.join(', ') || 'none']];
   });
   expect(documented).toStrictEqual(expect.arrayContaining(exposed));
-  const own = documented.filter(([name]) => /^(?:http|petstore)_/.test(name!));
-  expect(exposed).toStrictEqual(expect.arrayContaining(own));
+  const ownMetrics = documented.filter(([name]) => /^(?:http|petstore)_/.test(name!));
+  expect(exposed).toStrictEqual(expect.arrayContaining(ownMetrics));
 });
 
-it('docs/reference/limits-and-file-formats.md has each limit as the code sets it', async () => {
+it('docs/reference/limits-and-file-formats.md names each limit with the value in the code', async () => {
   const page = await readDocument('docs/reference/limits-and-file-formats.md');
   const limits = Array.from(page.matchAll(/ `([^`]+)` \| `(src\/[^`]+)` \|$/gm));
   const sources = await Promise.all(

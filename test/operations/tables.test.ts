@@ -25,12 +25,12 @@ const sources = await readSources();
 /** The rows below this heading, in every document of `docs`. */
 const rowsOf = (section: string) => [...documents.values()].flatMap((page) => tableOf(page, section));
 
-/** Calls whose message comes from a call that is found elsewhere. */
-const PASSED_ON = ['log.warn(message)', 'log.warn(warning)', 'log.warn(found.hidden)', 'log.fatal(message)'];
+/** Calls that log a message of another call. The test finds that other call. */
+const FORWARDED = ['log.warn(message)', 'log.warn(warning)', 'log.warn(found.hidden)', 'log.fatal(message)'];
 
 type Line = { readonly level: string; readonly message: string };
 
-/** The sources of the service without comments, and with each text in one piece: quoted by ", with … for values. */
+/** Returns the sources without comments. Each text is in one piece and between " quotes, with … in place of a value. */
 async function readSources(): Promise<readonly string[]> {
   const paths = await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }));
   const texts = paths.map((path) => readFile(join(ROOT, path), 'utf8'));
@@ -44,7 +44,7 @@ async function readSources(): Promise<readonly string[]> {
   );
 }
 
-/** The text of a call, from its name to its closing parenthesis. */
+/** Returns the source of a call, from its name to its closing parenthesis. */
 function callAt(source: string, start: number): string {
   let depth = 0;
   for (let end = source.indexOf('(', start); end < source.length; end++) {
@@ -54,7 +54,10 @@ function callAt(source: string, start: number): string {
   throw new Error(`a call without an end: ${source.slice(start, start + 80)}`);
 }
 
-/** The last text in a call is the message, unless that is a constant, or an entry of a table in the same file. */
+/**
+ * Returns the messages that a call can log: the last text in the call, or the value of a constant, or the entries of a
+ * table in the same file.
+ */
 function messagesOf(call: string, source: string): readonly string[] {
   const constant = /\(([A-Z_]+)\)$/.exec(call)?.[1];
   if (constant !== undefined) {
@@ -71,7 +74,7 @@ function loggedLines(): readonly Line[] {
     const calls = source.matchAll(/\b(?:log|audit|host)(?:\.(info|warn|error|fatal)|\[level\])\(/gi);
     return Array.from(calls).flatMap(({ index, 1: level }) => {
       const call = callAt(source, index);
-      if (PASSED_ON.includes(call)) return [];
+      if (FORWARDED.includes(call)) return [];
       const levels = level === undefined ? ['warn', 'error'] : [level];
       const messages = messagesOf(call, source);
       if (messages.length === 0) throw new Error(`no message is found in ${call}`);
@@ -80,13 +83,13 @@ function loggedLines(): readonly Line[] {
   });
 }
 
-/** Whether a documented text is what a text of the sources becomes. */
+/** Whether a documented message has the form of a text in the sources, in which … is any value. */
 function fits(documented: string, message: string): boolean {
   const parts = message.split('…').map((part) => RegExp.escape(part));
   return new RegExp(`^${parts.join('.*')}$`).test(documented);
 }
 
-/** The lines of both tables. */
+/** The log lines in the two tables of the documents. */
 const rows: readonly Line[] = ['What each log line means', 'Recovery lines']
   .flatMap(rowsOf)
   .flatMap(([level = '', cell = '']) =>
@@ -95,14 +98,14 @@ const rows: readonly Line[] = ['What each log line means', 'Recovery lines']
 
 const endsAnIncident = (message: string) => / again|resume/.test(message);
 
-it('the tables of log lines have each line above the level info, and each that ends an incident', () => {
+it('the tables of log lines have every warning and error, and every line that ends an incident', () => {
   const missing = loggedLines()
     .filter(({ level, message }) => level !== 'info' || endsAnIncident(message))
     .filter(({ level, message }) => !rows.some((row) => row.level === level && fits(row.message, message)));
   expect(missing).toStrictEqual([]);
 });
 
-it('the tables of log lines have none that the sources do not log, and none of the level info that ends no incident', () => {
+it('the tables of log lines have only lines that the service logs: warnings, errors and lines that end an incident', () => {
   const all = sources.join('\n');
   const stale = rows.filter(({ level, message }) => {
     const [longest = ''] = message.split('…').toSorted((a, b) => b.length - a.length);
@@ -111,25 +114,25 @@ it('the tables of log lines have none that the sources do not log, and none of t
   expect(stale).toStrictEqual([]);
 });
 
-it('the table of audit lines has each action', () => {
+it('the table of audit lines has exactly the actions of the service', () => {
   const actions = sources.flatMap((source) => source.match(/"(?:pet|key)\.\w+"/g) ?? []);
   const documented = rowsOf('Audit lines').map(([action = '']) => action.replaceAll('`', '"'));
   expect(documented.toSorted()).toStrictEqual([...new Set(actions)].toSorted());
 });
 
-it('every message on the page What went wrong is one that the sources have', () => {
+it('the page What went wrong has only messages that the service can print', () => {
   const page = documents.get('docs/how-to/what-went-wrong.md') ?? '';
   const shown = blocksOf(page).flatMap(({ language, text }) => {
     if (language === 'text') return text.trimEnd().split('\n');
     const found = language === 'json' ? text.matchAll(/"(?:message|msg)":("(?:[^"\\]|\\.)*")/g) : [];
     return Array.from(found, ([, message = '']) => JSON.parse(message) as string);
   });
-  // A message in the first cell of a row has several words. A single word there is a code of a client or of the system.
+  // Only texts of several words in the first cell of a row are messages. A single word is a code, such as ECONNRESET.
   const cells = Array.from(page.matchAll(/^\| ([^|]*) \|/gm), ([, cell = '']) => cell);
   const quoted = cells.flatMap((cell) =>
     Array.from(cell.matchAll(/`([^`]+ [^`]+)`/g), ([, text = '']) => text),
   );
-  // A message may be put together of texts: one of them names the cause, not only the subject.
+  // A message may be several texts of the sources. One of these texts must name the cause, not only the subject.
   const texts = sources.flatMap((source) => source.match(/[^"\n]{15,}/g) ?? []);
   const causes = texts.map((text) => text.replace(/^(?:the SQLite file|MongoDB at) …/, '').split('…'));
   const forms = causes
@@ -165,17 +168,17 @@ const FAILURES = {
 
 const NOT_FOUND = [refusals.routeNotFound(), refusals.routeNotFound('/v1/pets')];
 
-/** The answers to these, and the examples of the OpenAPI document. */
+/** The answers to these failures and refusals, and the examples of the OpenAPI document. */
 const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals), ...NOT_FOUND]
   .filter((value) => value instanceof Error)
   .map((error) => errorAnswer(error));
 JSON.parse(await readDocument('openapi.json'), (_, value) => {
-  const one = value as (typeof answers)[number] | null;
-  if (typeof one?.status === 'number') answers.push(one);
+  const example = value as (typeof answers)[number] | null;
+  if (typeof example?.status === 'number') answers.push(example);
   return value;
 });
 
-it.each(['4xx', '5xx'])('what each %s means has every code and message', (statuses) => {
+it.each(['4xx', '5xx'])('the table of %s answers has each code and message of the service', (statuses) => {
   const forms = answers
     .filter(({ status }) => `${status}`.startsWith(statuses.charAt(0)))
     .map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`);
@@ -191,13 +194,13 @@ const JSON_ANSWERS = new Map(
 );
 
 it.skipIf(mongo === undefined)(
-  `answers in JSON have the properties that the commands give${leftOut}`,
+  `the table "Answers in JSON" has the properties that the commands print${leftOut}`,
   async () => {
     const directory = await testDirectory();
     const { url: DATABASE_URL } = await sqliteWith([anArchivedPet({ id: 1n })]);
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const seen = new Map<string, Set<string>>();
-    const note = async (row: string, ...args: readonly string[]): Promise<{ readonly id: string }> => {
+    const addRow = async (row: string, ...args: readonly string[]): Promise<{ readonly id: string }> => {
       const command = new Command([...args, '--json'], { DATABASE_URL });
       await command.ended;
       const answer = JSON.parse(command.stdout);
@@ -206,30 +209,30 @@ it.skipIf(mongo === undefined)(
       return answer;
     };
     const create = ['keys', 'create', '--label', 'x'];
-    const { id } = await note('keys …', ...create);
-    await note('keys …', ...create, '--output', `${directory}/key`);
-    await note('keys …', 'keys', 'rotate', id);
-    await note('keys …', 'keys', 'revoke', id);
+    const { id } = await addRow('keys …', ...create);
+    await addRow('keys …', ...create, '--output', `${directory}/key`);
+    await addRow('keys …', 'keys', 'rotate', id);
+    await addRow('keys …', 'keys', 'revoke', id);
     const { stdout: shown } = await succeeds(['keys', 'show', id], { DATABASE_URL });
     for (const [, name = ''] of shown.matchAll(/^(\w+):/gm)) seen.get('keys …')?.delete(name);
-    await note('migrate', 'migrate', MONGODB_URL);
-    await note('backup', 'backup', `${directory}/backup`);
-    await note('restore', 'restore', `${directory}/backup`, '--to', `sqlite:${directory}/a.db`);
-    await note('skip-ids', 'skip-ids');
+    await addRow('migrate', 'migrate', MONGODB_URL);
+    await addRow('backup', 'backup', `${directory}/backup`);
+    await addRow('restore', 'restore', `${directory}/backup`, '--to', `sqlite:${directory}/a.db`);
+    await addRow('skip-ids', 'skip-ids');
     const moving = 'export, import, copy';
-    await note(moving, 'export', `${directory}/pets`);
-    await note(moving, 'import', `${directory}/pets`, '--to', MONGODB_URL);
-    await note(moving, 'copy', '--from', DATABASE_URL, '--to', MONGODB_URL);
+    await addRow(moving, 'export', `${directory}/pets`);
+    await addRow(moving, 'import', `${directory}/pets`, '--to', MONGODB_URL);
+    await addRow(moving, 'copy', '--from', DATABASE_URL, '--to', MONGODB_URL);
     using db = new DatabaseSync(DATABASE_URL.replace('sqlite:', ''));
     db.exec("UPDATE pets SET name = 'another'");
-    await note('check', 'check');
+    await addRow('check', 'check');
 
     const given = Array.from(seen, ([row, names]) => [row, [...names].toSorted()] as const);
     expect(new Map(given)).toStrictEqual(JSON_ANSWERS);
   },
 );
 
-it('capacity has the figures of bench/results.md', async () => {
+it('the table "Capacity" has the figures of bench/results.md', async () => {
   const results = await readDocument('bench/results.md');
   const expected = tableOf(results, 'Start and size').map(([storage = '', ours = '']) => {
     const [, text = ''] = results.split(new RegExp(`^## ${storage}, .*$`, 'im'));

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const built = join(directory.path, 'dist-sea');
   await promisify(execFile)(process.execPath, ['scripts/build-sea.ts', built], { cwd: ROOT, env: BUILD_ENV });
   licenses = await readFile(join(built, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-  // Alone: no other file of the build is in reach.
+  // The executable is moved to an empty directory, so that it cannot read other files of the build.
   executable = join(directory.path, 'petstore');
   await rename(join(built, 'petstore'), executable);
   await rm(built, { recursive: true });

@@ -24,14 +24,14 @@ type Built = {
   readonly program: string;
   /** The PATH that it needs. */
   readonly path: string;
-  /** What it calls itself in the commands that it asks for. */
+  /** The name of the program in the commands that it prints. */
   readonly name: string;
 };
 
-/** The environment of a build, as in an image: the commit is not that of this clone. */
+/** The environment of a build. The commit is a fixed value instead of the commit of this clone, as in an image. */
 export const BUILD_ENV = { ...process.env, PETSTORE_COMMIT: '0123456789abcdef0123456789abcdef01234567' };
 
-/** What users do with a program that was built. It does what the sources do in a clone. */
+/** Tests what users do with a built program: it must do the same as the sources in a clone. */
 export function journeys(built: () => Built): void {
   const start = (args: readonly string[], env: Env, directory: string): Program => {
     const { program, path } = built();
@@ -51,7 +51,7 @@ export function journeys(built: () => Built): void {
     expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201, body: STORED });
     expect(await readdir(directory)).toStrictEqual(['data']);
     await stop(first);
-    // In a container or in memory, the first line warns of that.
+    // The lines before these may warn, for example that the service runs in a container.
     expect(first.log.map(({ msg }) => msg).slice(-6)).toStrictEqual([
       'audit',
       `listening on ${url} (page at ${url}/docs)`,
@@ -60,7 +60,7 @@ export function journeys(built: () => Built): void {
       'shutting down',
       'stopped',
     ]);
-    // Node's own warnings would be here.
+    // Nothing comes before this text, so Node has printed no warning.
     expect(first.stderr).toMatch(/^\nThere is no API key yet, /);
     expect(first.stderr.endsWith(`\n\n  ${built().name} keys create --label NAME\n\n`)).toBe(true);
 
@@ -79,21 +79,21 @@ export function journeys(built: () => Built): void {
     );
   });
 
-  test('says what a clone says, and knows its commit', async () => {
+  test('prints what a clone prints, and its commit as a part of the version', async () => {
     for (const args of [['keys', 'create', '--help'], ['exprot']]) {
       const clone = new Command(args, {});
       const program = start(args, {}, ROOT);
       expect((await program.ended).code).toBe(await clone.ended);
-      const said = [clone.stdout, clone.stderr].map((text) => text.replaceAll('bin/petstore', built().name));
-      expect([program.stdout, program.stderr]).toStrictEqual(said);
+      const texts = [clone.stdout, clone.stderr].map((text) => text.replaceAll('bin/petstore', built().name));
+      expect([program.stdout, program.stderr]).toStrictEqual(texts);
     }
     expect(await succeeds(['--version'], {}, ROOT)).toBe(`${packageJson.version}+0123456789ab\n`);
   });
 
-  test('starts Node with the options of a clone', async () => {
+  test('starts Node with the same options as a clone does', async () => {
     const file = join(await testDirectory(), 'print-options.cjs');
     await writeFile(file, 'console.log(process.execArgv)');
-    // An executable does not obey `--import`.
+    // The file is loaded by `--require`, because an executable ignores `--import`.
     const NODE_OPTIONS = `--require=${file}`;
     const clone = run('bin/petstore', ['--version'], { NODE_OPTIONS });
     const program = start(['--version'], { NODE_OPTIONS }, ROOT);
@@ -105,7 +105,7 @@ export function journeys(built: () => Built): void {
 
   test('writes a readable log to a terminal', async () => {
     const env = { PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', NO_COLOR: '1' };
-    // Runs the program in a terminal of its own, and copies what the terminal shows.
+    // `script` runs the program in a new terminal, and prints what the terminal shows.
     const terminal = run(
       'script',
       ['--quiet', '--return', '--command', `exec ${built().program}`, '/dev/null'],
@@ -128,7 +128,7 @@ export function journeys(built: () => Built): void {
     const blob = `CREATE TABLE other (b BLOB); INSERT INTO other VALUES (zeroblob(${70 * MIB}))`;
     otherConnection(file).exec(`PRAGMA wal_autocheckpoint = 0; ${blob}`);
 
-    // The service looks at the log before a commit.
+    // The service measures the write-ahead log before a commit.
     const commit = async () => {
       await ask(`${url}/v1/pets`, { body: PET });
       return program.stdout;

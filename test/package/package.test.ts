@@ -13,11 +13,11 @@ import { aPet } from '../support/pets.ts';
 
 const execute = promisify(execFile);
 const MIB = 1024 * 1024;
-/** This Node comes before that of the machine. */
+/** The `PATH`, in which this Node comes before the Node of the machine. */
 const NODE_PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
 
 let directory: TemporaryDirectory;
-/** Where a user has installed the package. */
+/** The `node_modules` of a user who has installed the package. */
 let modules = '';
 let installed = '';
 let program = '';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT, env: BUILD_ENV });
   const home = join(directory.path, 'home');
   await mkdir(home);
-  // Packs the folder and installs the package, as `npm publish` and `npm install` do.
+  // With --install-links, npm packs the folder and installs the package, as `npm publish` and `npm install` would do.
   const npm = [
     '--install-links',
     '--cache',
@@ -48,7 +48,7 @@ afterAll(() => directory.remove());
 describe('the npm package', () => {
   journeys(() => ({ program, path: NODE_PATH, name: 'petstore' }));
 
-  test('is complete, and contains nothing else', async () => {
+  test('contains exactly these files, and a package.json for users', async () => {
     const files = await filesOf(installed);
     expect(files.filter((file) => !file.startsWith('lib/'))).toStrictEqual([
       'LICENSE',
@@ -78,7 +78,7 @@ describe('the npm package', () => {
     });
   });
 
-  test('takes at most 30 MB, with all that it needs beside Node', async () => {
+  test('takes at most 30 MB together with its dependencies', async () => {
     const sizes = (await filesOf(modules)).map(async (file) => (await stat(join(modules, file))).size);
     const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
     expect(bytes).toBeGreaterThan(MIB);
@@ -91,7 +91,7 @@ describe('the npm package', () => {
     }
   });
 
-  test('has the license of every package in it', async () => {
+  test('has the license of every package that it contains', async () => {
     const licenses = await readFile(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     const packages = new Set((await sourcesOf(await filesOf(join(installed, 'lib')))).flatMap(packageOf));
     expect(packages.size).toBeGreaterThan(40);
@@ -99,7 +99,7 @@ describe('the npm package', () => {
     expect(licensed).toStrictEqual(expect.arrayContaining([...packages, 'swagger-ui-dist']));
   });
 
-  test('loads on demand, and names the source of an error if Node is told to use source maps', async () => {
+  test('loads large packages only when they are needed, and names the TypeScript line of an error with --enable-source-maps', async () => {
     const file = await fileWith([{ id: 1n, ...aPet({ status: 'sold' }) }]);
     damage(file, "UPDATE pets SET status = 'secret'");
     const MODULES = join(directory.path, 'modules');
@@ -124,13 +124,13 @@ describe('the npm package', () => {
     expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 503 });
     const { err } = await service.logged('failure');
     expect(err).toMatchObject({ stack: expect.stringMatching(/^ +at .*petstore\/src\/\S+\.ts:\d+:\d+\)$/m) });
-    // The compiled sources are kept for the next start.
-    const kept = await readdir(join(installed, 'node_modules/.cache/petstore'), { recursive: true });
-    expect(kept.length).toBeGreaterThan(5);
+    // Node keeps compiled sources in this cache for the next start.
+    const cachedFiles = await readdir(join(installed, 'node_modules/.cache/petstore'), { recursive: true });
+    expect(cachedFiles.length).toBeGreaterThan(5);
   });
 });
 
-/** The files below a directory, sorted, without the cache of compiled sources. */
+/** Returns the sorted paths of the files below a directory, without the cache of compiled sources. */
 async function filesOf(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
   return entries
@@ -140,7 +140,7 @@ async function filesOf(path: string): Promise<readonly string[]> {
     .toSorted();
 }
 
-/** The sources that these files of `lib` were made from. */
+/** Returns the sources from which these files of `lib` were made. */
 async function sourcesOf(files: readonly string[]): Promise<readonly string[]> {
   const maps = (await filesOf(join(installed, 'lib'))).filter((file) => file.endsWith('.map'));
   const texts = maps

@@ -10,7 +10,7 @@ import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { newFile } from '../support/sqlite.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
-/** What the build of each release has stored: `npm run write-fixture`. */
+/** Databases that the build of each release has written, with `npm run write-fixture`. */
 const FIXTURES = join(import.meta.dirname, 'fixtures');
 
 const BUILDS: readonly (readonly [string, () => Promise<string>])[] = [
@@ -19,17 +19,17 @@ const BUILDS: readonly (readonly [string, () => Promise<string>])[] = [
 ];
 
 type Stored = {
-  /** An API key that may do everything. */
+  /** The token of an API key with all scopes. */
   readonly key: string;
   readonly keys: readonly Document[];
-  /** New pets get greater ids. */
+  /** The greatest id that is assigned or reserved. New pets are assigned greater ids. */
   readonly upTo: number;
   readonly requests: readonly { idempotencyKey?: string; body: string; answer: string }[];
-  /** What `export` has written. */
+  /** The output of `petstore export`. */
   readonly pets: string;
 };
 
-/** Checks that a service of a build has everything that was stored. */
+/** Checks that the build in `root` reads everything that was stored, and answers repeated requests as before. */
 async function expectEverythingKept(root: string, DATABASE_URL: string, stored: Stored): Promise<void> {
   const env = { DATABASE_URL, RATE_LIMIT: '99/1h' };
   const url = `${await runBuild(root, [], env).url()}/v1/pets`;
@@ -43,8 +43,8 @@ async function expectEverythingKept(root: string, DATABASE_URL: string, stored: 
   for (const { idempotencyKey, body, answer } of requests) {
     if (idempotencyKey === undefined) continue;
     const headers = { 'idempotency-key': idempotencyKey };
-    const again = await ask(url, { key, body, headers });
-    expect([again.status, again.headers['idempotent-replayed'], again.body]).toEqual([201, 'true', answer]);
+    const reply = await ask(url, { key, body, headers });
+    expect([reply.status, reply.headers['idempotent-replayed'], reply.body]).toEqual([201, 'true', answer]);
     expect((await ask(url, { key, body: '{"name":"Tom","categoryId":7}', headers })).status).toBe(422);
   }
   const added = await ask(url, { key, body: '{"name":"Lora","categoryId":7}' });
@@ -64,18 +64,18 @@ async function restore(db: Db, { name, options, indexes, documents }: StoredColl
   if (documents.length > 0) await collection.insertMany([...documents]);
 }
 
-describe.each(readdirSync(FIXTURES))('what release %s has stored', (release) => {
+describe.each(readdirSync(FIXTURES))('everything that release %s has stored', (release) => {
   const fixture = (name: string) => join(FIXTURES, release, name);
   const stored = async (name: string): Promise<Stored> => JSON.parse(await readFile(fixture(name), 'utf8'));
 
-  it.each(BUILDS)('in SQLite is there after the start of a service of %s', async (_, build) => {
+  it.each(BUILDS)('in SQLite is still there when a service of %s has started', async (_, build) => {
     const file = await newFile();
     await copyFile(fixture('sqlite.db'), file);
     await expectEverythingKept(await build(), `sqlite:${file}`, await stored('sqlite.json'));
   });
 
   it.skipIf(mongo === undefined).each(BUILDS)(
-    `in MongoDB is there after petstore migrate of %s${leftOut}`,
+    `in MongoDB is still there after petstore migrate of %s${leftOut}`,
     async (_, build) => {
       const { db, url } = await freshDatabase(mongo!, { migrated: false });
       const collections = BSON.EJSON.parse(await readFile(fixture('mongodb.ejson'), 'utf8'), {
@@ -85,7 +85,7 @@ describe.each(readdirSync(FIXTURES))('what release %s has stored', (release) => 
       const root = await build();
       await runBuild(root, ['migrate', url]).succeeded();
       await expectEverythingKept(root, url, await stored('mongodb.json'));
-      // Services on one database count the requests of a key together.
+      // Services on one database share the count of a key's requests. It is stored, so the requests were counted there.
       expect(await db.collection('rate_limits').countDocuments()).toBe(1);
     },
   );

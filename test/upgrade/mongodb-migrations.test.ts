@@ -12,15 +12,15 @@ import { nextBuild, runBuild } from './next-build.ts';
 
 const migrate = (build: string, url: string) => runBuild(build, ['migrate', url]);
 
-/** Whether pets have the validator and the indexes of the next build. */
-async function isNext({ db }: Awaited<ReturnType<typeof freshDatabase>>) {
+/** Returns whether the collection of pets has the validator of the next build, and whether it has its index. */
+async function changesOfNext({ db }: Awaited<ReturnType<typeof freshDatabase>>) {
   const pets = db.collection('pets');
   const validator = BSON.EJSON.stringify(await pets.options());
   return [validator.includes('nickname'), await pets.indexExists('categoryId_1__id_1')];
 }
 
 it.skipIf(mongo === undefined)(
-  `a migration to the next MongoDB schema is repeated after a kill at each step, and old services start meanwhile${leftOut}`,
+  `a migration of MongoDB that was killed at any step can be run again, and old services can start before that${leftOut}`,
   async () => {
     const next = await nextBuild();
     const steps = [['listIndexes'], ['update'], ['collMod'], ['createIndexes'], ['createIndexes', 'update']];
@@ -28,20 +28,20 @@ it.skipIf(mongo === undefined)(
       const database = await freshDatabase(mongo!);
       const { proxy, url } = await throughProxy(database.url);
       const migration = migrate(next, url);
-      let release = () => {};
+      let continueCommand = () => {};
       for (const command of commands) {
         const held = proxy.hold(command);
-        release();
-        release = await held;
+        continueCommand();
+        continueCommand = await held;
       }
       await migration.kill();
 
       const { pets } = await openService(database.url);
       await pets.insert(aPet());
       expect(await findingsIn(database.url), commands.join()).toStrictEqual([]);
-      const done = await migrate(next, database.url).succeeded();
-      expect(done, commands.join()).toContain('schema version 4 (as before), step 1 (before: 0)\n');
-      expect(await isNext(database)).toStrictEqual([true, true]);
+      const printed = await migrate(next, database.url).succeeded();
+      expect(printed, commands.join()).toContain('schema version 4 (as before), step 1 (before: 0)\n');
+      expect(await changesOfNext(database)).toStrictEqual([true, true]);
       expect(await pets.insert(aPet())).toMatchObject({ id: 2n });
     });
     await Promise.all(kills);
@@ -49,7 +49,7 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `an old migration of MongoDB that was stopped while the next one ran does not put its validator back${leftOut}`,
+  `an old migration of MongoDB that was stopped while a newer one ran does not restore its old validator${leftOut}`,
   async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
@@ -58,12 +58,12 @@ it.skipIf(mongo === undefined)(
     const { proxy, url } = await throughProxy(database.url);
     const held = proxy.hold('createIndexes');
     const old = migrate(ROOT, url);
-    const release = await held;
+    const continueCommand = await held;
     old.signal('SIGSTOP');
     await migrate(await nextBuild(), database.url).succeeded();
     await db.command({ collMod: 'rate_limits', validator: {} });
 
-    release();
+    continueCommand();
     old.signal('SIGCONT');
 
     expect(await old.ended).toStrictEqual(FAILED);
@@ -71,13 +71,13 @@ it.skipIf(mongo === undefined)(
       `petstore: another migration of the database "${db.databaseName}" has taken the place of this one, ` +
         'which was silent for 10 s; migrate with the newest build\n',
     );
-    expect(await isNext(database)).toStrictEqual([true, true]);
+    expect(await changesOfNext(database)).toStrictEqual([true, true]);
     expect(await db.collection('rate_limits').options()).not.toHaveProperty('validator');
   },
 );
 
 it.skipIf(mongo === undefined)(
-  `AUTO_MIGRATE creates a schema and takes a step, and only petstore migrate raises the version, while services that accept it go on${leftOut}`,
+  `AUTO_MIGRATE creates a schema and makes a new step, but only petstore migrate raises the version, and running services that accept the new version continue${leftOut}`,
   async () => {
     const [database, next] = [await freshDatabase(mongo!, { migrated: false }), await nextBuild()];
     const { url: DATABASE_URL, db } = database;
@@ -91,14 +91,14 @@ it.skipIf(mongo === undefined)(
     const problem = 'has step 0 of its schema, this build needs step 1; run: ';
     await expect(serve('false').url()).rejects.toThrow(problem);
     const url = await serve('true').url();
-    expect(await isNext(database)).toStrictEqual([true, true]);
+    expect(await changesOfNext(database)).toStrictEqual([true, true]);
     await probe.check();
 
     await edit('version: 4', 'version: 5');
     await edit('step: 1', 'step: 2');
     await expect(serve('true').url()).rejects.toThrow('has schema version 4, this build needs 5; run: ');
-    const done = await migrate(next, DATABASE_URL).succeeded();
-    expect(done).toContain('version 5 (before: 4), step 2 (before: 1)\n');
+    const printed = await migrate(next, DATABASE_URL).succeeded();
+    expect(printed).toContain('version 5 (before: 4), step 2 (before: 1)\n');
     expect((await ask(`${url}/readyz`)).status).toBe(200);
     expect((await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' })).status).toBe(201);
     await expect(probe.check()).rejects.toThrow(

@@ -5,14 +5,15 @@ import { type Program, ROOT, run, SERVICE, SERVICE_ENV } from '../support/proces
 import { testDirectory } from '../support/test-directory.ts';
 
 /**
- * The next version of the product. Pets may have a `nickname`. Each storage has one more migration step: SQLite adds a
- * column and an index, MongoDB an index and a validator that accepts more. The patch follows the recipe "Add a field to a pet" of docs/explanation/architecture.md.
+ * Makes the next version of the product. Pets may have a `nickname`. Each storage has one more migration step: SQLite adds
+ * a column and an index, MongoDB an index and a validator that accepts more. The patch follows the recipe "Add a field to
+ * a pet" of docs/explanation/architecture.md.
  */
 const PATCH = join(ROOT, 'test/upgrade/next-build.patch');
 
 const STALE = `The patch of the next build does not fit the sources any more. Make it again, in a clean clone:
   git apply --reject test/upgrade/next-build.patch
-  (do by hand what the files src/**/*.rej say, and remove them)
+  (make the changes in src/**/*.rej by hand, and remove these files)
   npx biome format --write src && npx tsc -p tsconfig.json
   git diff -U1 src > next-build.patch && git checkout src && mv next-build.patch test/upgrade/`;
 
@@ -30,13 +31,13 @@ export async function nextBuild(): Promise<string> {
 export async function makeNextBuild(root: string): Promise<void> {
   for (const part of PARTS) await cp(join(ROOT, part), join(root, part), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  // Otherwise `git apply` would use a repository that contains the directory.
+  // Without this variable, `git apply` would use a repository that contains the directory.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   const { status, stderr } = spawnSync('git', ['apply', PATCH], { cwd: root, env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${stderr}${STALE}`);
 }
 
-/** Runs the service or a command of the build in this directory, like `runService`. */
+/** Runs the service or a command of the build in `root`, as `runService` does for this build. */
 export function runBuild(
   root: string,
   args: readonly string[] = [],

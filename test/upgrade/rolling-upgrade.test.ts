@@ -6,9 +6,9 @@ import { type Program, ROOT, stop } from '../support/process.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
-/** Clients behind a balancer, which retry nothing. */
+/** Clients behind a load balancer. They do not repeat a failed request. */
 class Load {
-  /** Where requests go: to each in turn. */
+  /** The services. Each request goes to the next one. */
   urls: readonly string[] = [];
   acknowledged = 0;
   isOver = false;
@@ -18,7 +18,9 @@ class Load {
     return `${this.urls[this.#turn++ % this.urls.length]}/v1/pets`;
   }
 
-  /** Adds pets. Then every service must give each of them, as the answer to a retry and to a read. */
+  /**
+   * Adds pets until `isOver`. Every service must then return each pet, both to a repeated create request and to a read.
+   */
   async run(client: number): Promise<void> {
     for (let number = 1; !this.isOver; number++) {
       const fields = `"name":"Rex ${number}","categoryId":${client},"status":"pending"}`;
@@ -37,10 +39,10 @@ class Load {
   }
 }
 
-const none = mongo?.kind !== 'process';
+const noProcess = mongo?.kind !== 'process';
 
-it.skipIf(none)(
-  `services on three members of MongoDB are upgraded and put back one by one under load, and no request fails${none ? ' (left out: no mongod process)' : ''}`,
+it.skipIf(noProcess)(
+  `services on three members of MongoDB are upgraded and downgraded one by one under load, and no request fails${noProcess ? ' (left out: no mongod process)' : ''}`,
   { timeout: 180_000 },
   async () => {
     const set = await ReplicaSet.start();
@@ -50,7 +52,7 @@ it.skipIf(none)(
     const petstore = (build: string, ...args: readonly string[]) =>
       runBuild(build, args, { DATABASE_URL, API_KEYS: KEY });
     const running: { readonly service: Program; readonly url: string }[] = [];
-    /** Starts a service. Of five, it stops the oldest one when no request goes to it any more. */
+    /** Starts a service. If five are running then, the oldest one gets no more requests and is stopped. */
     const start = async (build: string) => {
       const service = petstore(build);
       running.push({ service, url: await service.url() });
@@ -58,20 +60,20 @@ it.skipIf(none)(
       load.urls = running.map(({ url }) => url);
       if (oldest !== undefined) await stop(oldest.service);
     };
-    const acknowledges = async (count: number) => {
+    const acknowledgeMore = async (count: number) => {
       const enough = load.acknowledged + count;
       await expect.poll(() => load.acknowledged, { timeout: 60_000 }).toBeGreaterThanOrEqual(enough);
     };
     const replaceAllBy = async (build: string) => {
       for (const _ of numbers(2)) await start(build);
-      // There is no hurry: both builds serve for as long as the operator likes.
-      await acknowledges(20);
+      // Both builds can serve at the same time for as long as the operator likes.
+      await acknowledgeMore(20);
       for (const _ of numbers(2)) await start(build);
     };
     await petstore(ROOT, 'migrate').succeeded();
     await Promise.all(numbers(4).map(() => start(ROOT)));
     const outcomes = Promise.allSettled(numbers(4).map((client) => load.run(client)));
-    await acknowledges(10);
+    await acknowledgeMore(10);
 
     const database = 'the database "petstore" has schema version 4 (as before)';
     const migrated = await petstore(next, 'migrate').succeeded();

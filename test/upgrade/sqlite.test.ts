@@ -16,7 +16,7 @@ const NEW = SCHEMA_VERSION + 1;
 const key = 'a-key-of-the-tests';
 
 let next: string;
-/** Of this build, with the pets of the fixture. */
+/** A database of this build, with the pets of the fixture. */
 let file: string;
 beforeEach(async () => {
   next = await nextBuild();
@@ -25,11 +25,12 @@ beforeEach(async () => {
   await petstore(ROOT, 'migrate');
 });
 
-/** Runs the service or a command of a build on the file. */
+/** Starts the service or a command of the build in `root` on the file. */
 function start(root: string, ...args: readonly string[]) {
   return runBuild(root, args, { DATABASE_URL: `sqlite:${file}`, API_KEYS: key });
 }
 
+/** Runs a command of the build in `root` on the file, to its end. */
 async function petstore(root: string, ...args: readonly string[]) {
   const program = start(root, ...args);
   await program.ended;
@@ -43,7 +44,7 @@ function contentOf(path: string) {
   return { version, schema, pets: db.prepare('SELECT count(*) AS n FROM pets').get()!['n'] };
 }
 
-it('petstore migrate of the next build makes of an older file what that build makes of no file', async () => {
+it('petstore migrate of the next build gives an older file the same schema as that build gives a new file', async () => {
   const { stdout } = await petstore(next, 'migrate');
   expect(stdout).toBe(`the database "${file}" has schema version ${NEW} (before: ${OLD})\n`);
   expect((await petstore(next, 'migrate')).stdout).toBe(stdout.replace(`before: ${OLD}`, 'as before'));
@@ -54,7 +55,7 @@ it('petstore migrate of the next build makes of an older file what that build ma
   expect(contentOf(file)).toStrictEqual({ ...migrated, pets: 0 });
 });
 
-it('the start of a service of the next build upgrades what a killed one has left, and stores new fields', async () => {
+it('a service of the next build upgrades the file of a killed service when it starts, and stores new fields', async () => {
   const killed = start(ROOT);
   const create = (url: string, body: string) => ask(`${url}/v1/pets`, { key, body });
   const { body: last } = await create(await killed.url(), '{"name":"Mia","categoryId":7}');
@@ -71,7 +72,7 @@ it('the start of a service of the next build upgrades what a killed one has left
   expect((await petstore(next, 'export')).stdout).toContain(`\n${last}\n${added}\n`);
 });
 
-it('every other command of the next build says what to run, and changes nothing', async () => {
+it('every command of the next build but migrate prints what to run, and changes nothing', async () => {
   const before = await readFile(file);
   const url = `sqlite:${file}`;
   const commands =
@@ -85,7 +86,7 @@ it('every other command of the next build says what to run, and changes nothing'
   expect(await readFile(file)).toStrictEqual(before);
 });
 
-it('each build backs up a file of both versions, and restores what it has steps for', async () => {
+it('each build backs up files of both versions, and restores files of its own and of earlier versions', async () => {
   const [older, newer] = [`${file}-older`, `${file}-newer`];
   await petstore(next, 'backup', older);
   await petstore(next, 'migrate');
@@ -103,7 +104,7 @@ it('each build backs up a file of both versions, and restores what it has steps 
     expect((await petstore(ROOT, ...words)).stderr).toContain(refusal);
 });
 
-it('a file with a damaged record is not migrated, and its own build still reads it', async () => {
+it('a file with a damaged record is not migrated, and the build that wrote it still reads it', async () => {
   damage(file, "UPDATE pets SET name = x'00' WHERE id = 2");
   const before = contentOf(file);
   expect((await petstore(next, 'migrate')).stderr).toBe(
@@ -114,18 +115,18 @@ it('a file with a damaged record is not migrated, and its own build still reads 
   expect((await petstore(ROOT, 'check')).stdout).toMatch(/^pet 2: .*name/m);
 });
 
-// Everything by which SQLite changes files.
+// These are all system calls by which SQLite changes files.
 it.skipIf(STRACE_MISSING).each(['pwrite64', 'fsync', 'ftruncate', 'unlink'])(
-  `a migration leaves the old or the new version whole, and is repeated, whichever %s it is killed at${STRACE_MISSING ? ` (left out: ${STRACE_MISSING})` : ''}`,
+  `a migration that is killed at any call of %s leaves the whole old or the whole new version, and can be run again${STRACE_MISSING ? ` (left out: ${STRACE_MISSING})` : ''}`,
   async (call) => {
-    const kept = `${await testDirectory()}/kept.db`;
-    await copyFile(file, kept);
+    const original = `${await testDirectory()}/original.db`;
+    await copyFile(file, original);
     await petstore(next, 'migrate');
-    const [old, migrated] = [contentOf(kept), contentOf(file)];
+    const [old, migrated] = [contentOf(original), contentOf(file)];
     const command = [process.execPath, join(next, 'bin/petstore.js'), 'migrate', `sqlite:${file}`];
-    const seen = new Set<unknown>();
+    const foundVersions = new Set<unknown>();
     for (let n = 1, isKilled = true; isKilled; n++) {
-      await copyFile(kept, file);
+      await copyFile(original, file);
       const kill = ['-f', '-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${n}`];
       isKilled = (await run('strace', [...kill, ...command]).ended).code !== 0;
       const left = `${await testDirectory()}/left`;
@@ -133,11 +134,11 @@ it.skipIf(STRACE_MISSING).each(['pwrite64', 'fsync', 'ftruncate', 'unlink'])(
       expect(integrityOf(`${left}/petstore.db`)).toBe('ok');
       const content = contentOf(`${left}/petstore.db`);
       expect(content).toStrictEqual(content.version === OLD ? old : migrated);
-      seen.add(content.version);
+      foundVersions.add(content.version);
       expect((await petstore(next, 'migrate')).stderr).toBe('');
       expect(contentOf(file)).toStrictEqual(migrated);
     }
-    expect([...seen]).toStrictEqual([OLD, NEW]);
+    expect([...foundVersions]).toStrictEqual([OLD, NEW]);
     expect((await petstore(next, 'check')).stdout).toBe('checked 5 pets and 4 API keys\n');
   },
 );
