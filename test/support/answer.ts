@@ -106,7 +106,7 @@ export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 export const CREATED = success(201, REX, { location: '/v1/pets/1' });
 
 /** The headers of every answer on getPet's path. */
-export function announced(base: string): Record<string, string> {
+export function sunsetHeaders(base: string): Record<string, string> {
   return {
     deprecation: '@1795132800',
     sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',

@@ -3,7 +3,7 @@ import type { PetDraft } from '../../../src/domain/pet.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { stored } from '../../support/pets.ts';
 
-/** The service with a pet for each set of fields. */
+/** Starts the service over a storage in memory that has one pet for each element of `fields`. */
 export async function apiWithPets(
   fields: readonly Partial<PetDraft>[],
   options: Parameters<typeof startApi>[0] = {},

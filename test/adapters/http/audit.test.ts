@@ -4,26 +4,26 @@ import { keyWith, startApi } from '../../support/http.ts';
 import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
 
-const WHO = { keyId: 'an-id', keyLabel: 'a label' };
+const API_KEY = { keyId: 'an-id', keyLabel: 'a label' };
 
-// A rotation made the key.
-const tokens = keyWith({ id: WHO.keyId, label: WHO.keyLabel, originId: 'another-id' });
+// The key replaces an older key. The audit log has the id of the new key.
+const tokens = keyWith({ id: API_KEY.keyId, label: API_KEY.keyLabel, originId: 'another-id' });
 
-const ID = (requestId: string) => ({ 'x-request-id': requestId });
+const idHeader = (requestId: string) => ({ 'x-request-id': requestId });
 
-describe('the audit log records each created pet', () => {
-  test('with its id and the API key, also for a retry, because the first request may have failed before its record', async () => {
+describe('the audit log', () => {
+  test('records each created pet with its id and the API key, and records each retry, because the first request may have failed before its record', async () => {
     await using api = await startApi({ tokens });
-    await api.post(petBody(), ID('a'));
-    for (const id of ['b', 'c']) await api.post(petBody(), { ...ID(id), 'idempotency-key': 'k' });
+    await api.post(petBody(), idHeader('a'));
+    for (const id of ['b', 'c']) await api.post(petBody(), { ...idHeader(id), 'idempotency-key': 'k' });
     expect(api.log.created).toStrictEqual([
-      { requestId: 'a', petId: 1n, ...WHO, replayed: false },
-      { requestId: 'b', petId: 2n, ...WHO, replayed: false },
-      { requestId: 'c', petId: 2n, ...WHO, replayed: true },
+      { requestId: 'a', petId: 1n, ...API_KEY, replayed: false },
+      { requestId: 'b', petId: 2n, ...API_KEY, replayed: false },
+      { requestId: 'c', petId: 2n, ...API_KEY, replayed: true },
     ]);
   });
 
-  test('even when the client has disconnected', async () => {
+  test('records a created pet even if the client has disconnected', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets, tokens });
     const connection = await api.connect();
@@ -34,19 +34,19 @@ describe('the audit log records each created pet', () => {
     expect(await api.log.record(0)).toMatchObject({ requestId: 'gone', aborted: true });
     expect(api.log.created).toStrictEqual([]);
     pets.release();
-    // Its answer comes after the insert.
+    // The answer to this request comes after the insert of the pet.
     expect((await api.get('/v1/pets/1')).status).toBe(200);
-    expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...WHO, replayed: false }]);
+    expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...API_KEY, replayed: false }]);
   });
 });
 
-test('a request that creates nothing has no audit record', async () => {
+test('a request that is answered with an error has no audit record', async () => {
   await using api = await startApi({ tokens });
-  const key = { 'idempotency-key': 'k' };
-  await api.post(petBody(), { ...ID('a'), ...key });
-  expect((await api.post(petBody({ name: '"Mia"' }), { ...ID('b'), ...key })).status).toBe(422);
+  const keyHeader = { 'idempotency-key': 'k' };
+  await api.post(petBody(), { ...idHeader('a'), ...keyHeader });
+  expect((await api.post(petBody({ name: '"Mia"' }), { ...idHeader('b'), ...keyHeader })).status).toBe(422);
   expect((await api.post('{}')).status).toBe(400);
-  expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO, replayed: false }]);
+  expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...API_KEY, replayed: false }]);
 
   await using failing = await startApi({ pets: new FailingPetRepository(new StorageUnavailable('away')) });
   expect((await failing.post(petBody())).status).toBe(503);

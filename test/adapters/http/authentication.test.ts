@@ -7,31 +7,31 @@ import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
 
-const MALFORMED = problem(
+const MALFORMED_HEADER = problem(
   401,
   'UNAUTHENTICATED',
   'the Authorization header must have "Bearer" once, then one API key: "Authorization: Bearer <API_KEY>"',
   { 'www-authenticate': 'Bearer realm="petstore", error="invalid_token"' },
 );
-const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
+const INVALID_KEY = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
   'www-authenticate': 'Bearer realm="petstore", error="invalid_token"',
 });
 
 test.each([
-  ['absent', undefined, UNAUTHENTICATED],
-  ['of another scheme', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
-  ['of a scheme that begins with Bearer', `Bearer-like ${KEY}`, UNAUTHENTICATED],
-  ['with the bare key', KEY, UNAUTHENTICATED],
-  ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
-  ['without a key', 'Bearer', MALFORMED],
-  ['with the scheme twice', `Bearer Bearer ${KEY}`, MALFORMED],
-  ['with the scheme twice, before a wrong key', 'bearer BEARER not-a-key-of-this-service', MALFORMED],
-  ['with a key in quotation marks', `Bearer "${KEY}"`, MALFORMED],
-  ['with two keys', `Bearer ${KEY} ${KEY}`, MALFORMED],
-  ['with the key behind a tab', `Bearer\t${KEY}`, MALFORMED],
-  ['in lower case', `bearer ${KEY}`, EMPTY],
-  ['in capitals, with several spaces', `BEARER   ${KEY}`, EMPTY],
-])('the Authorization header %s has its answer', async (_, authorization, expected) => {
+  ['is absent', undefined, UNAUTHENTICATED],
+  ['has another scheme than Bearer', 'Basic dXNlcjpwYXNz', UNAUTHENTICATED],
+  ['has a longer scheme that begins with Bearer', `Bearer-like ${KEY}`, UNAUTHENTICATED],
+  ['is the key without a scheme', KEY, UNAUTHENTICATED],
+  ['has a wrong key', 'Bearer not-a-key-of-this-service', INVALID_KEY],
+  ['has no key', 'Bearer', MALFORMED_HEADER],
+  ['has the scheme twice', `Bearer Bearer ${KEY}`, MALFORMED_HEADER],
+  ['has the scheme twice, and then a wrong key', 'bearer BEARER not-a-key-of-this-service', MALFORMED_HEADER],
+  ['has the key in quotation marks', `Bearer "${KEY}"`, MALFORMED_HEADER],
+  ['has two keys', `Bearer ${KEY} ${KEY}`, MALFORMED_HEADER],
+  ['has a tab between the scheme and the key', `Bearer\t${KEY}`, MALFORMED_HEADER],
+  ['has the scheme in lower case', `bearer ${KEY}`, EMPTY],
+  ['has the scheme in capitals, and then several spaces', `BEARER   ${KEY}`, EMPTY],
+])('a request has the right answer if its Authorization header %s', async (_, authorization, expected) => {
   await using api = await startApi();
   expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(expected);
 });
@@ -44,60 +44,60 @@ test.each([
   ['TRACE', '/v1/pets'],
   ['GET', '/v1/no/such/path'],
   ['GET', '/v1/../livez'],
-])('every request under /v1 without a key has the same answer: %s %s', async (method, path) => {
+])('a request under /v1 without a key is answered with 401: %s %s', async (method, path) => {
   await using api = await startApi();
   const answer = await api.request(method, path, { headers: { authorization: undefined } });
   expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
-test.each(['/v1x', '/v10/pets'])('a path that only begins with /v1 needs no key: %s', async (path) => {
+test.each(['/v1x', '/v10/pets'])('the path %s is not under /v1, and needs no key', async (path) => {
   await using api = await startApi();
   expect((await api.get(path, { authorization: undefined })).status).toBe(404);
 });
 
-test('a request is answered with 503 while keys cannot be verified', async () => {
+test('a request is answered with 503 while the storage of the API keys is unavailable', async () => {
   const tokens = { verify: () => Promise.reject(new StorageUnavailable('away')) };
   await using api = await startApi({ tokens });
   expect(whole(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
 });
 
-describe('a key of a request with a body', () => {
+describe('the key of a request with a body', () => {
   const body = petBody();
   const head = post(`Content-Length: ${body.length}\r\n`);
 
-  /** Keys that can be revoked. */
-  class Tokens extends EventEmitter implements TokenVerifier {
-    times = 0;
-    revoked = false;
-    readonly #known = keyWith({});
+  /** Counts the verifications. After the test sets `isRevoked`, the key is no longer valid. */
+  class RevocableKey extends EventEmitter implements TokenVerifier {
+    verifications = 0;
+    isRevoked = false;
+    readonly #verifier = keyWith({});
 
     async verify(token: string) {
-      this.times++;
+      this.verifications++;
       this.emit('verified');
-      return this.revoked ? undefined : this.#known.verify(token);
+      return this.isRevoked ? undefined : this.#verifier.verify(token);
     }
   }
 
-  test('is verified once when the body arrives with the headers, and again if it arrives later, as the key may be revoked', async () => {
-    const tokens = new Tokens();
+  test('is verified once if the body arrives with the headers, and twice if the body arrives later, because the key may be revoked meanwhile', async () => {
+    const tokens = new RevocableKey();
     await using api = await startApi({ tokens });
     const connection = await api.connect(head + body);
-    expect([(await connection.answer()).status, tokens.times]).toStrictEqual([201, 1]);
+    expect([(await connection.answer()).status, tokens.verifications]).toStrictEqual([201, 1]);
     for (const revoked of [false, true]) {
-      const first = once(tokens, 'verified');
+      const firstVerification = once(tokens, 'verified');
       await connection.send(head + body.slice(0, 1));
-      await first;
-      tokens.revoked = revoked;
+      await firstVerification;
+      tokens.isRevoked = revoked;
       await connection.send(body.slice(1));
       expect((await connection.answer()).status).toBe(revoked ? 401 : 201);
     }
-    expect(tokens.times).toBe(5);
-    tokens.revoked = false;
+    expect(tokens.verifications).toBe(5);
+    tokens.isRevoked = false;
     expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(2);
   });
 });
 
-test('a request with two Authorization headers is answered with 400, because a proxy may use the other header', async () => {
+test('a request with two Authorization headers is answered with 400, because the service and a proxy may read different ones', async () => {
   await using api = await startApi();
   const header = `Authorization: Bearer ${KEY}\r\n`;
   const [answer] = await api.raw(
@@ -106,7 +106,7 @@ test('a request with two Authorization headers is answered with 400, because a p
   expect(whole(answer!)).toStrictEqual(invalid('the request must have at most one Authorization header'));
 });
 
-test('headers whose names are as long as Host and Authorization are not mistaken for these two', async () => {
+test('a header whose name is as long as Host or Authorization is not mistaken for one of these two headers', async () => {
   await using api = await startApi();
   const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
   expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY);

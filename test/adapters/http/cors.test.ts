@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { announced, success, UNAUTHENTICATED, whole } from '../../support/answer.ts';
+import { sunsetHeaders, success, UNAUTHENTICATED, whole } from '../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../support/http.ts';
 import { FailingPetRepository } from '../../support/pets.ts';
 
@@ -13,7 +13,7 @@ const EXPOSED =
   'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
   'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
 
-function readable(origin: string): Record<string, string> {
+function corsFor(origin: string): Record<string, string> {
   return { ...VARY, 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };
 }
 
@@ -27,7 +27,7 @@ const ALLOWED = {
 
 const ANONYMOUS = { authorization: undefined };
 
-/** What a browser asks before it sends a request with a key. */
+/** Sends the request that a browser sends before a request with an API key. */
 function preflight(api: Api, path: string, headers: Record<string, string> = {}): ReturnType<Api['get']> {
   return api.request('OPTIONS', path, {
     headers: {
@@ -43,72 +43,69 @@ function preflight(api: Api, path: string, headers: Record<string, string> = {})
 test('a page of an allowed origin may read an answer', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
   for (const origin of ORIGINS) {
-    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', readable(origin)));
+    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', corsFor(origin)));
   }
 });
 
-// The steps that answer, from the first to the last.
+// The rows are in the order in which the service checks a request.
 test.each([
-  ['a wrong Host', 400, '/v1/pets', { host: 'no host' }],
-  ['a long URL', 414, `/v1/pets?${'x'.repeat(8192)}`, {}],
-  ['no key', 401, '/v1/pets', ANONYMOUS],
-  ['no route', 404, '/nothing', {}],
-  ['a bug', 500, '/v1/pets', {}],
-])('a page of an allowed origin may read a refusal: %s', async (_, status, path, headers) => {
+  ['a request with a wrong Host', 400, '/v1/pets', { host: 'no host' }],
+  ['a request with a long URL', 414, `/v1/pets?${'x'.repeat(8192)}`, {}],
+  ['a request without a key', 401, '/v1/pets', ANONYMOUS],
+  ['a request for an unknown path', 404, '/nothing', {}],
+  ['a request that meets a bug', 500, '/v1/pets', {}],
+])('a page of an allowed origin may read the error answer to %s', async (_, status, path, headers) => {
   await using api = await startApi({
     corsOrigins: ORIGINS,
     pets: new FailingPetRepository(new Error('bug')),
   });
   const answer = await api.get(path, { origin: SHOP, ...headers });
   expect(answer.status).toBe(status);
-  expect(answer.headers).toMatchObject(readable(SHOP));
+  expect(answer.headers).toMatchObject(corsFor(SHOP));
 });
 
-test('a request of any other origin has the same answer, which the page cannot read', async () => {
+test('a request from an origin that is not allowed is answered, but without the header that lets a page read the answer', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
-  const alike = ['http://shop.example', `${SHOP}:8443`, `${SHOP}.evil.example`, 'https://SHOP.example'];
-  for (const origin of [undefined, '*', 'null', ...alike, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
+  const variants = ['http://shop.example', `${SHOP}:8443`, `${SHOP}.evil.example`, 'https://SHOP.example'];
+  for (const origin of [undefined, '*', 'null', ...variants, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
     expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
   }
 });
 
 describe('a preflight', () => {
   test.each(['/v1/pets', '/v1/pets/1', '/v1/nothing', '/livez'])(
-    'of %s needs no key, and does not reveal whether the path exists',
+    'for the path %s needs no key, and does not reveal whether the path exists',
     async (path) => {
       await using api = await startApi({ corsOrigins: ORIGINS });
-      const more = path === '/v1/pets/1' ? announced(api.url) : {};
-      const expected = success(204, '', { ...readable(SHOP), ...ALLOWED, ...more });
+      const more = path === '/v1/pets/1' ? sunsetHeaders(api.url) : {};
+      const expected = success(204, '', { ...corsFor(SHOP), ...ALLOWED, ...more });
       expect(whole(await preflight(api, path))).toStrictEqual(expected);
     },
   );
 
-  test('of any method has the same answer, and does not count against a rate limit', async () => {
+  test('for a method that the service does not have is answered as for GET, and does not count against a rate limit', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit: { requests: 1, seconds: 3600 } });
     const headers = { authorization: `Bearer ${KEY}`, 'access-control-request-method': 'DELETE' };
     const answer = await preflight(api, '/v1/pets', { origin: ADMIN, ...headers });
-    expect(whole(answer)).toStrictEqual(success(204, '', { ...readable(ADMIN), ...ALLOWED }));
+    expect(whole(answer)).toStrictEqual(success(204, '', { ...corsFor(ADMIN), ...ALLOWED }));
     expect((await api.get('/v1/pets', { origin: SHOP })).status).toBe(200);
   });
 
   test.each([
-    ['another origin', 'OPTIONS', { origin: 'https://evil.example' }, VARY],
-    ['no origin', 'OPTIONS', { origin: undefined }, VARY],
-    ['no method', 'OPTIONS', { 'access-control-request-method': undefined }, readable(SHOP)],
-    ['GET', 'GET', {}, readable(SHOP)],
-  ])(
-    'needs an allowed origin, a method, and OPTIONS, and is refused with %s',
-    async (_, method, other, cors) => {
-      await using api = await startApi({ corsOrigins: ORIGINS });
-      const headers = { ...ANONYMOUS, origin: SHOP, 'access-control-request-method': 'GET', ...other };
-      expect(whole(await api.request(method, '/v1/pets', { headers }))).toStrictEqual({
-        ...UNAUTHENTICATED,
-        headers: { ...cors, ...UNAUTHENTICATED.headers },
-      });
-    },
-  );
+    ['has an origin that is not allowed', 'OPTIONS', { origin: 'https://evil.example' }, VARY],
+    ['has no origin', 'OPTIONS', { origin: undefined }, VARY],
+    ['has no requested method', 'OPTIONS', { 'access-control-request-method': undefined }, corsFor(SHOP)],
+    ['is a GET', 'GET', {}, corsFor(SHOP)],
+  ])('is refused if it %s', async (_, method, changedHeaders, corsHeaders) => {
+    await using api = await startApi({ corsOrigins: ORIGINS });
+    const headers = { ...ANONYMOUS, origin: SHOP, 'access-control-request-method': 'GET', ...changedHeaders };
+    expect(whole(await api.request(method, '/v1/pets', { headers }))).toStrictEqual({
+      ...UNAUTHENTICATED,
+      headers: { ...corsHeaders, ...UNAUTHENTICATED.headers },
+    });
+  });
 
-  test('that is malformed is refused', async () => {
+  test('is refused if its Host is malformed or its URL is too long', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     expect((await preflight(api, '/v1/pets', { host: 'no host' })).status).toBe(400);
     expect((await preflight(api, `/v1/pets?${'x'.repeat(8192)}`)).status).toBe(414);

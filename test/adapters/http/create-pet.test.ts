@@ -8,18 +8,18 @@ import { petBody } from '../../support/pets.ts';
 const INT64 = 'categoryId must be an integer in the range of int64';
 const STATUS = 'status must be one of available, pending, sold';
 
-/** The first pet, as the service writes it. The fields are JSON. */
+/** The JSON that the service returns for the first pet. Each argument is a JSON text. */
 const petOf = ({ name = '"Rex"', categoryId = '7', status = '"available"' }) =>
   `{"id":1,"name":${name},"categoryId":${categoryId},"status":${status}}`;
 
-// test/adapters/json has every way to write a number.
+// More ways to write a number are tested in test/adapters/json.
 test.each<readonly [string, Parameters<typeof petOf>[0]]>([
   [petBody(), {}],
-  // Neither trimmed nor normalised.
+  // The service does not trim a name, and does not normalise its Unicode characters.
   [petBody({ name: '"  e\\u0301 \u00e9 "' }), { name: '"  e\u0301 \u00e9 "' }],
   [petBody({ name: '"\\u0052\\ud83d\\udc15\\/\\"\\\\"' }), { name: JSON.stringify('R🐕/"\\') }],
   [petBody({ id: '99', tags: '[1,{"a":null}]', ['__proto__']: '{"status":"sold"}' }), {}],
-  // The last of two fields with one name.
+  // If two fields have one name, the last field counts.
   ['{"name":"a","name":"b","categoryId":1,"categoryId":7}', { name: '"b"' }],
   ...PET_STATUSES.map((status) => [petBody({ status: `"${status}"` }), { status: `"${status}"` }] as const),
   [petBody({ categoryId: '-0' }), { categoryId: '0' }],
@@ -27,7 +27,7 @@ test.each<readonly [string, Parameters<typeof petOf>[0]]>([
   [petBody({ categoryId: '-9007199254740993' }), { categoryId: '-9007199254740993' }],
   [petBody({ categoryId: '9223372036854775807' }), { categoryId: '9223372036854775807' }],
   [petBody({ categoryId: '-9223372036854775808.000e0' }), { categoryId: '-9223372036854775808' }],
-])('createPet stores the pet and answers with it, with every digit: %s', async (body, fields) => {
+])('createPet stores and returns the pet with every digit of its numbers: %s', async (body, fields) => {
   await using api = await startApi();
   const pet = petOf(fields);
   expect(whole(await api.post(body))).toStrictEqual(success(201, pet, { location: '/v1/pets/1' }));
@@ -35,9 +35,9 @@ test.each<readonly [string, Parameters<typeof petOf>[0]]>([
   expect((await api.get('/v1/pets/1')).body).toBe(pet);
 });
 
-const notInt64 = (categoryId: string) => [petBody({ categoryId }), INT64] as const;
+const refusedCategoryId = (categoryId: string) => [petBody({ categoryId }), INT64] as const;
 
-// test/domain/pet-name.test.ts has every rule of a name.
+// All rules of a name are tested in test/domain/pet-name.test.ts.
 test.each<readonly [string, string]>([
   ['{}', 'name is required; categoryId is required'],
   [petBody({ name: '""' }), 'name must not be empty'],
@@ -51,9 +51,9 @@ test.each<readonly [string, string]>([
     '{"name":" ","categoryId":"7","status":null}',
     `name must contain a character that is not white space; ${INT64}; ${STATUS}`,
   ],
-  ...['1.5', '9223372036854775808', '-9223372036854775809', '1e19', '1e999999999'].map(notInt64),
-  ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(notInt64),
-])('createPet answers 400, names every wrong field, and creates nothing: %j', async (body, message) => {
+  ...['1.5', '9223372036854775808', '-9223372036854775809', '1e19', '1e999999999'].map(refusedCategoryId),
+  ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(refusedCategoryId),
+])('createPet answers 400 that names every wrong field, and creates nothing: %j', async (body, message) => {
   await using api = await startApi();
   expect(whole(await api.post(body))).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');
@@ -62,15 +62,15 @@ test.each<readonly [string, string]>([
 test.each([
   ['https://petstore.example', '/v1/pets/1'],
   ['https://petstore.example/api', '/api/v1/pets/1'],
-])('with the PUBLIC_URL %s, the Location is %s', async (publicUrl, location) => {
+])('if PUBLIC_URL is %s, the Location of the first pet is %s', async (publicUrl, location) => {
   await using api = await startApi({ publicUrl });
   expect((await api.post(petBody())).headers['location']).toBe(location);
 });
 
-test('createPet answers 503 with a clear message after the last id', async () => {
+test('createPet answers 503 and names the reason when no id is left', async () => {
   await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
-  const last = await api.post(petBody());
-  expect(last.headers['location']).toBe('/v1/pets/9007199254740991');
+  const lastCreated = await api.post(petBody());
+  expect(lastCreated.headers['location']).toBe('/v1/pets/9007199254740991');
   expect(whole(await api.post(petBody()))).toStrictEqual(
     problem(503, 'UNAVAILABLE', 'no ids are left for new pets; it has been logged under this request id', {
       'retry-after': '2',

@@ -11,45 +11,46 @@ import { type Api, startApi } from '../../support/http.ts';
 const ANONYMOUS = { authorization: undefined };
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
-/** The URLs of the files that the page loads. */
-async function filesOf(api: Api): Promise<readonly string[]> {
+/** The URLs of the files that the page at /docs loads. */
+async function filesOfPage(api: Api): Promise<readonly string[]> {
   const { body } = await api.get('/docs', ANONYMOUS);
   return Array.from(body.matchAll(/(?:src|href)="(docs\/[^"]+)"/g), ([, url]) => `/${url}`);
 }
 
 /** The bytes of an answer to a client that accepts these content codings. */
 async function bytesOf(api: Api, path: string, codings: string) {
-  const sent = request(api.url + path, { headers: { 'accept-encoding': codings } }).end();
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const clientRequest = request(api.url + path, { headers: { 'accept-encoding': codings } }).end();
+  const [response] = (await once(clientRequest, 'response')) as [IncomingMessage];
   const { 'content-encoding': coding, 'content-length': length } = response.headers;
   return { coding, length, bytes: await buffer(response) };
 }
 
 describe('/', () => {
-  const way = (base: string) => `{"api":"${base}/v1","docs":"${base}/docs","openapi":"${base}/openapi.json"}`;
+  const addresses = (base: string) =>
+    `{"api":"${base}/v1","docs":"${base}/docs","openapi":"${base}/openapi.json"}`;
 
-  const PROGRAMS = ['*/*', 'text/html;q=0.5, application/json', 'text/plain', undefined];
+  const PROGRAM_ACCEPTS = ['*/*', 'text/html;q=0.5, application/json', 'text/plain', undefined];
 
-  test('lists the addresses for a program, and redirects a browser to the page', async () => {
+  test('lists the addresses of the service for a program, and redirects a browser to /docs', async () => {
     await using api = await startApi();
-    for (const accept of PROGRAMS) {
-      const expected = success(200, way(api.url), { vary: 'Accept' });
+    for (const accept of PROGRAM_ACCEPTS) {
+      const expected = success(200, addresses(api.url), { vary: 'Accept' });
       expect(whole(await api.get('/', { ...ANONYMOUS, accept }))).toStrictEqual(expected);
     }
-    const expected = success(302, way(api.url), { vary: 'Accept', location: '/docs' });
+    const expected = success(302, addresses(api.url), { vary: 'Accept', location: '/docs' });
     expect(whole(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(expected);
   });
 
-  test('redirects below the path of PUBLIC_URL, and its answer can also vary with the origin', async () => {
+  test('redirects a browser below the path of PUBLIC_URL, and sends "Vary: Origin, Accept" if an origin is allowed', async () => {
     const publicUrl = 'https://petstore.example/api';
     await using api = await startApi({ publicUrl, corsOrigins: ['https://shop.example'] });
     expect(whole(await api.get('/', BROWSER))).toStrictEqual(
-      success(302, way(publicUrl), { vary: 'Origin, Accept', location: '/api/docs' }),
+      success(302, addresses(publicUrl), { vary: 'Origin, Accept', location: '/api/docs' }),
     );
   });
 });
 
-test('first requests for the page at the same time read its files once, and a failed read is repeated', async () => {
+test('simultaneous first requests for the page at /docs read each of its files once, and the request after a failed read reads again', async () => {
   const readFile = vi.spyOn(fs, 'readFile').mockRejectedValueOnce(new Error('EIO'));
   syncBuiltinESMExports();
   onTestFinished(() => {
@@ -66,7 +67,7 @@ test('first requests for the page at the same time read its files once, and a fa
 });
 
 describe('/docs', () => {
-  test('is a page that runs and loads only files of the service, by relative URLs', async () => {
+  test('is a page that loads and runs only files of the service, by relative URLs', async () => {
     await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
     const { status, headers, body } = await api.get('/docs', { ...ANONYMOUS, ...BROWSER });
     expect(status).toBe(200);
@@ -82,15 +83,15 @@ describe('/docs', () => {
     expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=/);
     expect(body).toContain('<h3>Authentication</h3>');
     expect(body).toContain('<link rel="icon" href="data:image/svg+xml,%3Csvg%20');
-    // A proxy may serve the page below a path.
+    // All URLs are relative, because a proxy may serve the page below a path.
     const urls = Array.from(body.matchAll(/(?:src|href)="([^"]*)"/g), ([, url]) => url);
     expect(urls.length).toBeGreaterThan(5);
     expect(urls.filter((url) => !/^(docs\/|#|openapi\.json$|data:)/.test(url ?? ''))).toStrictEqual([]);
   });
 
-  test('loads files that browsers may cache forever, because their URLs contain a hash of their content', async () => {
+  test('loads files that browsers may cache for a year, because the URL of each file has a hash of its content', async () => {
     await using api = await startApi();
-    const files = await filesOf(api);
+    const files = await filesOfPage(api);
     expect(files.map((path) => path.split('?')[0])).toStrictEqual([
       '/docs/swagger-ui.css',
       '/docs/docs.css',
@@ -101,9 +102,9 @@ describe('/docs', () => {
       expect(path).toMatch(/\?[\w-]{12}$/);
       const { status, headers } = await api.get(path, ANONYMOUS);
       expect([status, headers['cache-control']]).toStrictEqual([200, 'public, max-age=31536000, immutable']);
-      // Another version of the service wrote the page.
-      for (const other of [path.split('?')[0]!, `${path}x`]) {
-        expect((await api.get(other)).headers['cache-control']).toBe('no-store');
+      // A URL with another hash, or without a hash, comes from a page of another version of the service.
+      for (const url of [path.split('?')[0]!, `${path}x`]) {
+        expect((await api.get(url)).headers['cache-control']).toBe('no-store');
       }
     }
   });
@@ -112,9 +113,9 @@ describe('/docs', () => {
     ['gzip, deflate, br, zstd', 'gzip'],
     ['br', undefined],
     ['gzip;q=0', undefined],
-  ])('is sent to a client that accepts %j with the Content-Encoding %s', async (codings, expected) => {
+  ])('answers "Accept-Encoding: %s" with the Content-Encoding %s', async (codings, expected) => {
     await using api = await startApi();
-    for (const path of ['/docs', ...(await filesOf(api))]) {
+    for (const path of ['/docs', ...(await filesOfPage(api))]) {
       const { body } = await api.get(path);
       const { coding, length, bytes } = await bytesOf(api, path, codings);
       expect([coding, length]).toStrictEqual([expected, String(bytes.length)]);

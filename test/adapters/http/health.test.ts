@@ -10,7 +10,7 @@ const ANONYMOUS = { authorization: undefined };
 
 const failing = (failure: Error): StorageProbe => ({ check: () => Promise.reject(failure) });
 
-test('/livez answers 200 while the process runs, whatever the state of the storage', async () => {
+test('/livez answers 200 while the process runs, even if the storage is unavailable', async () => {
   await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
   expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
   expect(api.log.failures).toStrictEqual([]);
@@ -23,7 +23,7 @@ describe('/readyz', () => {
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(success(200, body));
   });
 
-  test('answers 503 while the storage is unavailable, and 200 within one second afterwards, with one probe per second', async () => {
+  test('answers 503 while the storage is unavailable, answers 200 at most one second later, and probes the storage at most once per second', async () => {
     const { advance } = fakeClock();
     let probes = 0;
     const probe: StorageProbe = {
@@ -40,7 +40,7 @@ describe('/readyz', () => {
     expect(probes).toBe(2);
   });
 
-  test('answers 503 without a probe as soon as the service shuts down, and logs no failure', async () => {
+  test('answers 503 while the service shuts down, without a probe of the storage, and logs no failure', async () => {
     const probe = { check: () => new Promise<never>(() => {}) };
     await using api = await startApi({ isDraining: () => true, probe });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
@@ -49,13 +49,13 @@ describe('/readyz', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('answers 500 to a bug', async () => {
+  test('answers 500 if the probe of the storage has a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(INTERNAL);
   });
 });
 
-test.each(['/livez', '/readyz', '/openapi.json'])('%s needs no valid key', async (path) => {
+test.each(['/livez', '/readyz', '/openapi.json'])('%s needs no key and ignores a wrong key', async (path) => {
   await using api = await startApi();
   for (const authorization of [undefined, 'Bearer wrong', `Bearer ${KEY}`]) {
     expect((await api.get(path, { authorization })).status).toBe(200);

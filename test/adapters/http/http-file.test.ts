@@ -9,24 +9,24 @@ const [head = '', ...requests] = (await readDocument('examples/petstore.http')).
 const variables = new Map(Array.from(head.matchAll(/^@(\w+) = (.+)$/gm), ([, name, value]) => [name, value]));
 variables.set('url', '').set('key', KEY);
 
-/** Each request of the file, with its title. */
+/** The requests of the file. `name` is the operation or error code in the title of the request, `status` its status. */
 const REQUESTS = requests.map((request) => {
-  const filled = request.replaceAll(/\{\{(\w+)\}\}/g, (_all, name) => variables.get(name)!);
-  const [above = '', body] = filled.trimEnd().split('\n\n');
-  const [title = '', line = '', ...headers] = above.split('\n').filter((text) => !text.startsWith('# '));
+  const filledRequest = request.replaceAll(/\{\{(\w+)\}\}/g, (_all, name) => variables.get(name)!);
+  const [headLines = '', body] = filledRequest.trimEnd().split('\n\n');
+  const [title = '', line = '', ...headers] = headLines.split('\n').filter((text) => !text.startsWith('# '));
   const [name = '', status] = title.split(': ');
   const [method = '', path = ''] = line.split(' ');
   const fields = headers.map((header) => header.split(': ', 2));
-  const given = { authorization: undefined, ...Object.fromEntries(fields) };
-  return { name, status: Number(status), method, path, headers: given, body };
+  const requestHeaders = { authorization: undefined, ...Object.fromEntries(fields) };
+  return { name, status: Number(status), method, path, headers: requestHeaders, body };
 });
 
-const all = await startApi();
-afterAll(() => all.close());
+const sharedApi = await startApi();
+afterAll(() => sharedApi.close());
 
-test.each(REQUESTS)('$method $name is $status', async ({ name, method, path, headers, body, status }) => {
-  await using own = name in SERVICES ? await startApi(SERVICES[name as keyof typeof SERVICES]) : undefined;
-  const answer = await (own ?? all).request(method, path, { headers, ...(body && { body }) });
+test.each(REQUESTS)('$name returns $status', async ({ name, method, path, headers, body, status }) => {
+  await using ownApi = name in SERVICES ? await startApi(SERVICES[name as keyof typeof SERVICES]) : undefined;
+  const answer = await (ownApi ?? sharedApi).request(method, path, { headers, ...(body && { body }) });
   const { code = name } = JSON.parse(answer.body);
   expect({ status: answer.status, code }, answer.body).toStrictEqual({ status, code: name });
 });

@@ -4,15 +4,15 @@ import { CREATED, problem, REX, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
+const REPLAYED = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
 
 test('requests with one Idempotency-Key and an equal body, in any JSON form, add one pet, and each repeated answer is marked', async () => {
   await using api = await startApi();
   const post = async (body: string) => whole(await api.post(body, { 'idempotency-key': 'a' }));
   expect(await post(petBody())).toStrictEqual(CREATED);
-  const same = petBody({ status: '"available"', categoryId: '7.0', age: '3' });
-  for (const body of [petBody(), '{"categoryId":7,"name":"Rex"}', same]) {
-    expect(await post(body)).toStrictEqual(replayed);
+  const equalBody = petBody({ status: '"available"', categoryId: '7.0', age: '3' });
+  for (const body of [petBody(), '{"categoryId":7,"name":"Rex"}', equalBody]) {
+    expect(await post(body)).toStrictEqual(REPLAYED);
   }
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
 });
@@ -28,14 +28,14 @@ test('two API keys may use one Idempotency-Key for different requests, unless on
     whole(await api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` }));
   expect(await postAs(KEY)).toStrictEqual(CREATED);
   expect(JSON.parse((await postAs('another-key')).body)).toMatchObject({ id: 2 });
-  expect(await postAs('a-new-key')).toStrictEqual(replayed);
+  expect(await postAs('a-new-key')).toStrictEqual(REPLAYED);
 });
 
-// contract/idempotency.properties.test.ts has every form.
-test('an Idempotency-Key may be a quoted string, which is the same key without its quotes and escapes', async () => {
+// All forms of the header are tested in contract/idempotency.properties.test.ts.
+test('an Idempotency-Key in quotes is the same key as the text without quotes and escapes', async () => {
   await using api = await startApi();
   expect(whole(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(CREATED);
-  expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(replayed);
+  expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(REPLAYED);
 });
 
 test('an Idempotency-Key is refused if it is malformed or repeated', async () => {

@@ -20,7 +20,7 @@ test.each([
   ['?status=available', `[${REX}]`],
   ['?limit=1&status=pending', `[${KIM}]`],
   ['?status=s%6Fld', `[${TOM}]`],
-])('listPets%s returns the pets of the query in order of id', async (query, body) => {
+])('listPets%s returns the pets that match the query, in order of id', async (query, body) => {
   await using api = await apiWithPets(THREE_PETS);
   expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
 });
@@ -41,7 +41,7 @@ test.each<readonly [string, string]>([
     'offset=5&limit=0&page=2',
     `${LIMIT}; offset is not a parameter of this operation; page is not a parameter of this operation`,
   ],
-])('listPets names every invalid parameter: ?%s: 400', async (query, message) => {
+])('listPets answers 400 and names every invalid parameter: ?%s', async (query, message) => {
   await using api = await apiWithPets(THREE_PETS);
   expect(whole(await api.get(`/v1/pets?${query}`))).toStrictEqual(invalid(message));
 });

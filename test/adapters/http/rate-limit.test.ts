@@ -12,31 +12,31 @@ const ANN = 'ann-0123456789abcdef';
 const AS_TOM = { authorization: `Bearer ${TOM}` };
 const AS_ANN = { authorization: `Bearer ${ANN}` };
 
-const HOURLY = { requests: 2, seconds: 3600 };
+const LIMIT = { requests: 2, seconds: 3600 };
 
-/** The clock of the limiter stands still: no window ends. */
-function startedApi(options: Parameters<typeof startApi>[0] = {}): ReturnType<typeof startApi> {
+/** Starts a service whose limiter has a clock that stands still, so no window of the limit ends. */
+function startFrozen(options: Parameters<typeof startApi>[0] = {}): ReturnType<typeof startApi> {
   return startApi({ limiter: new InMemoryRateLimiter(() => 0), ...options });
 }
 
-/** What a client is told of the limit. The window has just begun. */
-function limited(requests: number, seconds: number, remaining: number): Record<string, string> {
+/** The headers that describe the limit to a client. The window has just begun. */
+function limitHeaders(requests: number, seconds: number, remaining: number): Record<string, string> {
   return {
     'ratelimit-policy': `"key";q=${requests};w=${seconds}`,
     ratelimit: `"key";r=${remaining};t=${seconds}`,
   };
 }
 
-function refused(requests: number, seconds: number): ReturnType<typeof whole> {
+function refusedAnswer(requests: number, seconds: number): ReturnType<typeof whole> {
   return problem(
     429,
     'RATE_LIMITED',
     `the API key may send at most ${requests} requests in ${seconds} s; try again in ${seconds} s`,
-    { ...limited(requests, seconds, 0), 'retry-after': String(seconds) },
+    { ...limitHeaders(requests, seconds, 0), 'retry-after': String(seconds) },
   );
 }
 
-/** Tom and Ann; Ann's key may have other properties. */
+/** Knows the keys of Tom and Ann. `ann` changes properties of Ann's key. */
 function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([
     knownKey({ label: 'tom', token: TOM }),
@@ -47,42 +47,44 @@ function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
 const failing = (failure: Error): RateLimiter => ({ take: () => Promise.reject(failure) });
 
 describe('a rate limit', () => {
-  test('allows its number of requests and refuses the next, separately for each key, which can have a limit of its own', async () => {
+  test('allows its number of requests and refuses the next one, and counts separately for each key, which can have its own limit', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
-    await using api = await startedApi({ tokens, rateLimit: HOURLY });
+    await using api = await startFrozen({ tokens, rateLimit: LIMIT });
     const answers = [];
-    for (const as of [AS_TOM, AS_TOM, AS_TOM, AS_TOM, AS_ANN, AS_ANN])
-      answers.push(whole(await api.get('/v1/pets', as)));
+    for (const headers of [AS_TOM, AS_TOM, AS_TOM, AS_TOM, AS_ANN, AS_ANN])
+      answers.push(whole(await api.get('/v1/pets', headers)));
     expect(answers).toStrictEqual([
-      success(200, '[]', limited(2, 3600, 1)),
-      success(200, '[]', limited(2, 3600, 0)),
-      refused(2, 3600),
-      refused(2, 3600),
-      success(200, '[]', limited(1, 60, 0)),
-      refused(1, 60),
+      success(200, '[]', limitHeaders(2, 3600, 1)),
+      success(200, '[]', limitHeaders(2, 3600, 0)),
+      refusedAnswer(2, 3600),
+      refusedAnswer(2, 3600),
+      success(200, '[]', limitHeaders(1, 60, 0)),
+      refusedAnswer(1, 60),
     ]);
   });
 
-  test('of a key applies to no other key', async () => {
-    await using api = await startedApi({ tokens: tomAndAnn({ rateLimit: HOURLY }) });
-    expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(success(200, '[]', limited(2, 3600, 1)));
+  test('that belongs to one key does not apply to other keys', async () => {
+    await using api = await startFrozen({ tokens: tomAndAnn({ rateLimit: LIMIT }) });
+    expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(
+      success(200, '[]', limitHeaders(2, 3600, 1)),
+    );
     expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(EMPTY);
   });
 
-  test('counts by the id of the key, and reports when the limiter allows the next request', async () => {
+  test('counts by the id of the key, and a 429 reports when the limiter allows the next request', async () => {
     const rateLimit = { requests: 7, seconds: 8 };
-    const taken: unknown[] = [];
+    const takeCalls: unknown[] = [];
     const limiter: RateLimiter = {
-      take: async (...asked) => {
-        taken.push(asked);
+      take: async (...args) => {
+        takeCalls.push(args);
         return { allowed: false, remaining: 0, resetSeconds: 5 };
       },
     };
     const tokens = tomAndAnn({ id: 'the-id-of-ann', originId: 'the-id-before', rateLimit });
-    await using api = await startedApi({ tokens, limiter });
+    await using api = await startFrozen({ tokens, limiter });
     const { status, headers } = await api.get('/v1/pets', AS_ANN);
     expect([status, headers['ratelimit'], headers['retry-after']]).toStrictEqual([429, '"key";r=0;t=5', '5']);
-    expect(taken).toStrictEqual([['the-id-of-ann', rateLimit]]);
+    expect(takeCalls).toStrictEqual([['the-id-of-ann', rateLimit]]);
   });
 });
 
@@ -92,15 +94,15 @@ test.each([
   ['GET', 404, '/v1/nothing'],
   ['PUT', 405, '/v1/pets'],
 ])(
-  'a request with a key is counted and answered with the remaining requests, whatever its status: %s: %i',
+  'a request with a key is counted, and its answer has the number of remaining requests, whatever its status: %s with the status %i',
   async (method, status, path) => {
     const tokens = tomAndAnn({ scopes: [] });
-    await using api = await startedApi({ tokens, rateLimit: HOURLY });
+    await using api = await startFrozen({ tokens, rateLimit: LIMIT });
     const headers = status === 403 ? AS_ANN : AS_TOM;
     const answer = await api.request(method, path, { headers });
     expect(answer.status).toBe(status);
-    expect(answer.headers).toMatchObject(limited(2, 3600, 1));
-    expect((await api.get('/v1/pets', headers)).headers).toMatchObject(limited(2, 3600, 0));
+    expect(answer.headers).toMatchObject(limitHeaders(2, 3600, 1));
+    expect((await api.get('/v1/pets', headers)).headers).toMatchObject(limitHeaders(2, 3600, 0));
   },
 );
 
@@ -111,10 +113,10 @@ test.each([
   [200, '/livez', `Bearer ${TOM}`],
   [200, '/readyz', `Bearer ${TOM}`],
 ])(
-  'a request without a valid key, or outside of /v1, is not limited: %i %s',
+  'a request without a valid key, or outside of /v1, is not counted: the status is %i for %s',
   async (status, path, authorization) => {
-    const limiter = failing(new Error('asked'));
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
+    const limiter = failing(new Error('the limiter must not be called'));
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: LIMIT, limiter });
     const answer = await api.get(path, { authorization });
     expect(answer.status).toBe(status);
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('ratelimit'))).toStrictEqual([]);
@@ -123,9 +125,9 @@ test.each([
 
 const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
 
-test('a limiter whose storage is unavailable allows requests without counting, and reports this', async () => {
+test('while the storage of the limiter is unavailable, the service allows requests without counting them, and logs each of them', async () => {
   const error = new StorageUnavailable('away');
-  await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+  await using api = await startFrozen({ tokens: tomAndAnn(), rateLimit: LIMIT, limiter: failing(error) });
   for (const id of ['a', 'b', 'c']) {
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
     expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
@@ -134,9 +136,9 @@ test('a limiter whose storage is unavailable allows requests without counting, a
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('a bug of the limiter is answered with 500', async () => {
+test('a request is answered with 500 if the limiter has a bug', async () => {
   const error = new TypeError('x is not a function');
-  await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+  await using api = await startFrozen({ tokens: tomAndAnn(), rateLimit: LIMIT, limiter: failing(error) });
   const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
   expect(whole(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
   expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);

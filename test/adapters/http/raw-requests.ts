@@ -2,13 +2,13 @@ import { KEY } from '../../support/http.ts';
 
 export const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** The last request of its connection. */
+/** A request that asks the service to close the connection after the answer. */
 export const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-/** Eight answers to it are more than the operating system takes. */
+/** A request with a long answer: eight such answers do not fit in the buffers of the operating system. */
 export const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A request for pets, with this query. */
+/** A request that lists pets, with this query. */
 export const list = (query = '') =>
   `GET /v1/pets${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 

@@ -3,27 +3,27 @@ import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../support/pets.ts';
 import { list } from './raw-requests.ts';
 
-const ID = { 'x-request-id': 'the-one' };
+const REQUEST_ID = { 'x-request-id': 'the-one' };
 const JSON_TYPE = { 'content-type': 'application/json' };
-const KNOWN = { keyId: 'an-id', keyLabel: 'a label' };
-const UNKNOWN = { keyId: undefined, keyLabel: undefined };
+const KEY_FIELDS = { keyId: 'an-id', keyLabel: 'a label' };
+const NO_KEY_FIELDS = { keyId: undefined, keyLabel: undefined };
 const ANONYMOUS = { authorization: undefined };
 
 test.each([
-  ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
-  ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
-  ['POST', 400, '/v1/pets?x', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
-  ['HEAD', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
-  ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...UNKNOWN }],
-  ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KNOWN }],
-  ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KNOWN }],
-  ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
-  ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
-])('a request has one record, after its answer: %s: %i', async (method, status, path, headers, expected) => {
-  const tokens = keyWith({ id: KNOWN.keyId, label: KNOWN.keyLabel, originId: 'another-id' });
+  ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KEY_FIELDS }],
+  ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KEY_FIELDS }],
+  ['POST', 400, '/v1/pets?x', JSON_TYPE, { route: '/v1/pets', ...KEY_FIELDS }],
+  ['HEAD', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KEY_FIELDS }],
+  ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...NO_KEY_FIELDS }],
+  ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KEY_FIELDS }],
+  ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KEY_FIELDS }],
+  ['GET', 200, '/livez', {}, { route: '/livez', ...NO_KEY_FIELDS }],
+  ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...NO_KEY_FIELDS }],
+])('a request has exactly one log record: %s with %i', async (method, status, path, headers, expected) => {
+  const tokens = keyWith({ id: KEY_FIELDS.keyId, label: KEY_FIELDS.keyLabel, originId: 'another-id' });
   await using api = await startApi({ tokens });
   const body = method === 'POST' ? { body: petBody() } : {};
-  await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
+  await api.request(method, path, { headers: { ...REQUEST_ID, ...headers }, ...body });
   expect(await api.log.record(0)).toStrictEqual({
     requestId: 'the-one',
     method,
@@ -38,7 +38,7 @@ test.each([
   expect(api.log.records).toHaveLength(2);
 });
 
-test('a request that is not valid HTTP/1.1 also has a record', async () => {
+test('a request that is not valid HTTP/1.1 has a log record', async () => {
   await using api = await startApi({ trustProxy: true });
   const [answer] = await api.raw('GET / HTTP/2.0\r\nX-Forwarded-For: 192.0.2.66\r\n\r\n');
   expect(api.log.records).toStrictEqual([
@@ -46,7 +46,7 @@ test('a request that is not valid HTTP/1.1 also has a record', async () => {
       requestId: answer?.headers['x-request-id'],
       method: 'GET',
       status: 400,
-      // Never the forwarded one: a client may have smuggled the headers.
+      // Not the address in X-Forwarded-For, because a client may have smuggled these headers past the proxy.
       client: '127.0.0.1',
     },
   ]);
@@ -55,38 +55,38 @@ test('a request that is not valid HTTP/1.1 also has a record', async () => {
 const ZONE = `fe80::1%${'a'.repeat(4_000)}`;
 
 test.each([
-  ['that was forwarded', true, '192.0.2.1', '192.0.2.1'],
-  ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
-  ['that the proxy has appended to what the client sent', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
-  ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
-  ['that was forwarded, without its port', true, '203.0.113.7:51234', '203.0.113.7'],
-  ['that was forwarded, without its port: IPv6', true, '[2001:db8::7]:51234', '2001:db8::7'],
-  ['that was forwarded: IPv6 in brackets', true, '[2001:db8::7]', '2001:db8::7'],
+  ['the forwarded address', true, '192.0.2.1', '192.0.2.1'],
+  ['the forwarded IPv6 address', true, '2001:db8::1', '2001:db8::1'],
+  ['the address that the proxy has appended', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
+  ['the address that the proxy has added in a second header', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
+  ['the forwarded address without its port', true, '203.0.113.7:51234', '203.0.113.7'],
+  ['the forwarded IPv6 address without its port', true, '[2001:db8::7]:51234', '2001:db8::7'],
+  ['the forwarded IPv6 address without its brackets', true, '[2001:db8::7]', '2001:db8::7'],
   [
-    'that was forwarded: IPv6 whose last part looks like a port',
+    'the whole forwarded IPv6 address if its last part looks like a port',
     true,
     '2001:db8::7:5123',
     '2001:db8::7:5123',
   ],
-  ['that was forwarded: IPv6 that means IPv4', true, '[::ffff:192.0.2.1]:80', '::ffff:192.0.2.1'],
-  ['that was forwarded: IPv6 with a zone', true, '[fe80::1%eth0]:80', 'fe80::1%eth0'],
-  ['that the proxy has appended with a port', true, '192.0.2.66:1, 192.0.2.1:2', '192.0.2.1'],
-  ['of the connection, after a name with a port', true, 'evil.example:80', '127.0.0.1'],
-  ['of the connection, after a port alone', true, ':80', '127.0.0.1'],
-  ['of the connection, after an invalid address with a port', true, '203.0.113.700:80', '127.0.0.1'],
-  ['of the connection, after brackets that do not close', true, '[2001:db8::7:80', '127.0.0.1'],
-  ['of the connection, after a long zone in brackets', true, `[${ZONE}]:80`, '127.0.0.1'],
-  ['of the connection, after a name', true, 'evil.example', '127.0.0.1'],
-  ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
-  ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
-  ['of the connection, without a trusted proxy', false, '192.0.2.66', '127.0.0.1'],
-])('the logged client address of an error answer is the one %s', async (_, trustProxy, forwarded, client) => {
+  ['the forwarded IPv6 form of an IPv4 address', true, '[::ffff:192.0.2.1]:80', '::ffff:192.0.2.1'],
+  ['the forwarded IPv6 address with its zone', true, '[fe80::1%eth0]:80', 'fe80::1%eth0'],
+  ['the appended address without its port', true, '192.0.2.66:1, 192.0.2.1:2', '192.0.2.1'],
+  ['the address of the connection if a name with a port is forwarded', true, 'evil.example:80', '127.0.0.1'],
+  ['the address of the connection if only a port is forwarded', true, ':80', '127.0.0.1'],
+  ['the address of the connection if the address is invalid', true, '203.0.113.700:80', '127.0.0.1'],
+  ['the address of the connection if an opening bracket is not closed', true, '[2001:db8::7:80', '127.0.0.1'],
+  ['the address of the connection if brackets have a long zone', true, `[${ZONE}]:80`, '127.0.0.1'],
+  ['the address of the connection if a name is forwarded', true, 'evil.example', '127.0.0.1'],
+  ['the address of the connection if the last forwarded value is empty', true, '192.0.2.66,', '127.0.0.1'],
+  ['the address of the connection if a long zone is forwarded', true, ZONE, '127.0.0.1'],
+  ['the address of the connection if no proxy is trusted', false, '192.0.2.66', '127.0.0.1'],
+])('the logged client address of an error answer is %s', async (_, trustProxy, forwarded, client) => {
   await using api = await startApi({ trustProxy });
   await api.get('/nothing', { 'x-forwarded-for': forwarded });
   expect(await api.log.record(0)).toMatchObject({ status: 404, client });
 });
 
-test('a value of a trusted proxy that is no address is reported', async () => {
+test('X-Forwarded-For from a trusted proxy is reported if its last value is not an address', async () => {
   await using api = await startApi({ trustProxy: true });
   for (const forwarded of [undefined, '', 'unknown, 192.0.2.1', '192.0.2.1:80', '[2001:db8::7]:80'])
     await api.get('/livez', { 'x-forwarded-for': forwarded });
@@ -95,16 +95,16 @@ test('a value of a trusted proxy that is no address is reported', async () => {
   expect(api.log.connectionErrors).toStrictEqual([{ kind: 'no-address-from-proxy' }]);
 });
 
-test('a forwarded value that is no address is not reported without a trusted proxy', async () => {
+test('X-Forwarded-For is not reported if no proxy is trusted', async () => {
   await using api = await startApi();
   await api.get('/livez', { 'x-forwarded-for': 'unknown' });
   expect(api.log.connectionErrors).toStrictEqual([]);
 });
 
-test('the duration ends with the answer, and is in milliseconds with a precision of one microsecond', async () => {
+test('the logged duration ends with the answer, in milliseconds that are rounded to one microsecond', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  // The process is older than the request.
+  // The clock shows 70 s when the request begins. The duration must not contain these 70 s.
   vi.advanceTimersByTime(70_000);
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
@@ -118,7 +118,7 @@ test('the duration ends with the answer, and is in milliseconds with a precision
   expect(durationMs).toBe(1_250.001);
 });
 
-test('the record of a client that disconnects before its answer has no status', async () => {
+test('the log record of a request has no status if the client disconnects before the answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect(list());

@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { allows, announced, invalid, NO_METHOD, problem, success, whole } from '../../support/answer.ts';
+import { allows, sunsetHeaders, invalid, NO_METHOD, problem, success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
+/** `PETS` has the methods of /v1/pets, and `READ` the methods of a path that can only be read. */
 const PETS = 'GET, HEAD, OPTIONS, POST';
 const READ = 'GET, HEAD, OPTIONS';
 const NOT_FOUND = problem(404, 'ROUTE_NOT_FOUND', 'there is nothing at this path');
 
-/** The headers of every answer on getPet's path. */
-const deprecation = (api: Api, path: string) => (/^\/v1\/pets\/./.test(path) ? announced(api.url) : {});
+/** The headers that announce a deprecation, if the path is that of getPet. */
+const sunsetHeadersOf = (api: Api, path: string) =>
+  /^\/v1\/pets\/./.test(path) ? sunsetHeaders(api.url) : {};
 
-describe('a path without an operation', () => {
+describe('a request for a path without an operation', () => {
   test.each([
     '/v1',
     '/v1/Pets',
@@ -24,7 +26,7 @@ describe('a path without an operation', () => {
     '/v1%2Fpets',
     '/metrics',
     '/docs/index.html',
-  ])('is 404: GET %s', async (path) => {
+  ])('is answered with 404: GET %s', async (path) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(NOT_FOUND);
   });
@@ -36,20 +38,21 @@ describe('a path without an operation', () => {
     ['/docs/docs.js/', '/docs/docs.js'],
     ['/pets/', '/v1/pets'],
     ['/pets/1', '/v1/pets/:petId'],
-  ])('is 404 with the path that was meant: GET %s, %s', async (path, meant) => {
+  ])('is answered with 404 and the similar path that exists: GET %s, %s', async (path, similarPath) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(
-      problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; the path is ${meant}`),
+      problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; the path is ${similarPath}`),
     );
   });
 
-  test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('is 404 for %s', async (method) => {
+  test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('is answered with 404: %s', async (method) => {
     await using api = await startApi();
     const answer = await api.request(method, '/v1/nothing');
     expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
   });
 });
 
+/** Methods that no path allows. */
 const OTHERS = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND', 'M-SEARCH', 'LINK'];
 
 test.each([
@@ -61,25 +64,25 @@ test.each([
   ['/', READ, ['POST']],
   ['/docs', READ, ['POST']],
 ])(
-  '%s allows %s: HEAD is GET without the body, OPTIONS is 204, and other methods are 405',
+  '%s allows %s: HEAD is answered like GET without the body, OPTIONS with 204, and other methods with 405',
   async (path, allow, methods) => {
     await using api = await startApi();
-    const more = deprecation(api, path);
+    const sunset = sunsetHeadersOf(api, path);
     for (const method of methods) {
-      expect(whole(await api.request(method, path)), method).toStrictEqual(allows(allow, more));
+      expect(whole(await api.request(method, path)), method).toStrictEqual(allows(allow, sunset));
     }
-    expect(whole(await api.request('OPTIONS', path))).toStrictEqual(success(204, '', { allow, ...more }));
+    expect(whole(await api.request('OPTIONS', path))).toStrictEqual(success(204, '', { allow, ...sunset }));
     const [get, head] = [await api.get(path), await api.request('HEAD', path)].map(
       ({ headers, ...answer }) => {
-        const { 'x-request-id': _id, date: _date, ...same } = headers;
-        return { ...answer, rawHeaders: undefined, headers: same };
+        const { 'x-request-id': _id, date: _date, ...comparedHeaders } = headers;
+        return { ...answer, rawHeaders: undefined, headers: comparedHeaders };
       },
     );
     expect(head).toStrictEqual({ ...get, body: '' });
   },
 );
 
-test('HEAD and OPTIONS change nothing', async () => {
+test('HEAD and OPTIONS create no pet, even with the body of a create request', async () => {
   await using api = await startApi();
   const headers = { 'content-type': 'application/json' };
   await api.request('HEAD', '/v1/pets', { headers, body: petBody() });
@@ -87,7 +90,7 @@ test('HEAD and OPTIONS change nothing', async () => {
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
-describe('an unusual request line', () => {
+describe('a request with an unusual first line', () => {
   const send = (api: Api, line: string, host = 'Host: petstore.example') =>
     api.raw(`${line} HTTP/1.1\r\n${host}\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n\r\n`);
   const INVALID_TARGET = invalid('the request target is not a URL');
@@ -117,14 +120,14 @@ describe('an unusual request line', () => {
       'ftp://petstore.example/v1/pets',
       '*?limit=5',
     ].map((target) => [`GET ${target}`, INVALID_TARGET] as const),
-    // Koa's parser of URLs throws, each in its own way.
+    // For each of these, Koa's parser of URLs throws a different error.
     ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map((rest) => [`GET http://${rest}`, INVALID_TARGET] as const),
-  ])('has its answer: %s', async (line, expected) => {
+  ])('has the right answer: %s', async (line, expected) => {
     await using api = await startApi();
     expect((await send(api, line)).map(whole)).toStrictEqual([expected]);
   });
 
-  test.each(['FOO', 'get', ''])('with a method that Node does not know is refused: %j', async (method) => {
+  test.each(['FOO', 'get', ''])('is refused if Node does not know the method %j', async (method) => {
     await using api = await startApi();
     expect((await send(api, `${method} /v1/pets`)).map(whole)).toStrictEqual([NO_METHOD]);
   });

@@ -3,7 +3,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { keyWith, type startApi } from '../../support/http.ts';
 import { FailingPetRepository } from '../../support/pets.ts';
 
-/** What a service is given in which requests get these errors. */
+/** For each error code, the options of a service that answers requests with this error. */
 export const SERVICES = {
   PERMISSION_DENIED: { tokens: keyWith({ scopes: [] }) },
   REQUEST_TIMEOUT: { limits: { headersTimeoutMs: 50, requestTimeoutMs: 50 } },

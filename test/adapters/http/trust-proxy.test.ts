@@ -3,13 +3,13 @@ import { invalid, whole } from '../../support/answer.ts';
 import { type Api, KEY } from '../../support/http.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
-const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'petstore.example' };
+const FORWARDED_HEADERS = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'petstore.example' };
 
-/** A service whose list has a second page. */
-const start = (options: Parameters<typeof apiWithPets>[1]) => apiWithPets([{}, {}], options);
+/** Starts a service with two pets, so that a list with `limit=1` has a second page. */
+const startWithTwoPets = (options: Parameters<typeof apiWithPets>[1]) => apiWithPets([{}, {}], options);
 
-/** The bases of the absolute URLs in its answers. */
-async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<readonly unknown[]> {
+/** The base URLs in the two `Link` headers that have absolute URLs: the next page, and the deprecation of getPet. */
+async function baseUrlsOf(api: Api, headers: Parameters<Api['get']>[1]): Promise<readonly unknown[]> {
   const next = await api.get('/v1/pets?limit=1', headers);
   const deprecation = await api.get('/v1/pets/1', headers);
   return [
@@ -19,27 +19,27 @@ async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<read
 }
 
 test.each([
-  ['scheme and host', 'https', 'petstore.example', 'https://petstore.example'],
-  ['capitals', 'HTTPS', 'petstore.example', 'https://petstore.example'],
-  ['IPv6', 'https', '[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
-  // The last is of the proxy next to us. What comes before it may be of the client.
-  ['several values', 'x,https', '<> , petstore.example', 'https://petstore.example'],
+  ['a scheme and a host', 'https', 'petstore.example', 'https://petstore.example'],
+  ['a scheme in capitals', 'HTTPS', 'petstore.example', 'https://petstore.example'],
+  ['a host that is an IPv6 address', 'https', '[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
+  // The last value comes from the trusted proxy. A client may have sent the earlier values.
+  ['several values in one header', 'x,https', '<> , petstore.example', 'https://petstore.example'],
   ['several headers', ['http', 'https'], ['evil.example', 'petstore.example'], 'https://petstore.example'],
-  ['the scheme alone', 'https', undefined, 'https://a.example:81'],
-  ['the host alone', undefined, 'petstore.example', 'http://petstore.example'],
+  ['a scheme and no host', 'https', undefined, 'https://a.example:81'],
+  ['a host and no scheme', undefined, 'petstore.example', 'http://petstore.example'],
   ['nothing', undefined, undefined, 'http://a.example:81'],
-  ['nothing, if the values are empty', '', 'evil.example, ', 'http://a.example:81'],
+  ['empty values', '', 'evil.example, ', 'http://a.example:81'],
 ])(
-  'absolute URLs begin with the values that a trusted proxy forwards: %s',
+  'absolute URLs have the scheme and the host that a trusted proxy forwards, or else those of the request: the proxy forwards %s',
   async (_, proto, forwardedHost, base) => {
-    await using api = await start({ trustProxy: true });
+    await using api = await startWithTwoPets({ trustProxy: true });
     const forwarded = { 'x-forwarded-proto': proto, 'x-forwarded-host': forwardedHost };
-    expect(await bases(api, { host: 'a.example:81', ...forwarded })).toStrictEqual([base, base]);
+    expect(await baseUrlsOf(api, { host: 'a.example:81', ...forwarded })).toStrictEqual([base, base]);
   },
 );
 
-test('absolute URLs begin with the host that a trusted proxy forwards, whatever host the request target has', async () => {
-  await using api = await start({ trustProxy: true });
+test('absolute URLs begin with the host that a trusted proxy forwards, even if the request target has another host', async () => {
+  await using api = await startWithTwoPets({ trustProxy: true });
   const [answer] = await api.raw(
     'GET http://target.example/v1/pets?limit=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n' +
       `Authorization: Bearer ${KEY}\r\nX-Forwarded-Host: petstore.example\r\n\r\n`,
@@ -47,41 +47,41 @@ test('absolute URLs begin with the host that a trusted proxy forwards, whatever 
   expect(answer?.headers['link']).toMatch(/^<http:\/\/petstore\.example\/v1\/pets\?/);
 });
 
-const PROTO = invalid('X-Forwarded-Proto must be http or https');
-const HOST = invalid('X-Forwarded-Host must be a host with an optional port');
+const INVALID_PROTO = invalid('X-Forwarded-Proto must be http or https');
+const INVALID_HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
-// host.test.ts has every form of a host.
+// All forms of a host are tested in host.test.ts.
 test.each([
-  ['/v1/pets?limit=1', 'x-forwarded-proto', 'ftp', PROTO],
-  ['/v1/pets?limit=1', 'x-forwarded-proto', 'xhttps', PROTO],
-  ['/v1/pets?limit=1', 'x-forwarded-proto', 'https:', PROTO],
-  ['/v1/pets?limit=1', 'x-forwarded-host', 'a b', HOST],
-  ['/v1/pets?limit=1', 'x-forwarded-host', 'https://petstore.example', HOST],
-  // The refusal would carry the value in a header.
-  ['/v1/pets/1', 'x-forwarded-host', 'a>; rel="next"', HOST],
-])('an invalid value from a trusted proxy is 400: %s with %s: %s', async (path, name, value, expected) => {
-  await using api = await start({ trustProxy: true });
-  expect(whole(await api.get(path, { ...FORWARDED, [name]: value }))).toStrictEqual(expected);
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'ftp', INVALID_PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'xhttps', INVALID_PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-proto', 'https:', INVALID_PROTO],
+  ['/v1/pets?limit=1', 'x-forwarded-host', 'a b', INVALID_HOST],
+  ['/v1/pets?limit=1', 'x-forwarded-host', 'https://petstore.example', INVALID_HOST],
+  // On this path, answers usually have a Link header with the host. The 400 must not have one.
+  ['/v1/pets/1', 'x-forwarded-host', 'a>; rel="next"', INVALID_HOST],
+])('an invalid value of a trusted proxy is refused: %s with %s: %s', async (path, name, value, expected) => {
+  await using api = await startWithTwoPets({ trustProxy: true });
+  expect(whole(await api.get(path, { ...FORWARDED_HEADERS, [name]: value }))).toStrictEqual(expected);
 });
 
-const WRONG = { 'x-forwarded-proto': 'ftp', 'x-forwarded-host': 'a>; rel="next"' };
-const OTHERS = {
+const INVALID_HEADERS = { 'x-forwarded-proto': 'ftp', 'x-forwarded-host': 'a>; rel="next"' };
+const OTHER_HEADERS = {
   forwarded: 'proto=https;host=evil.example',
   'x-forwarded-port': '444',
   'x-forwarded-prefix': '/evil',
   'x-forwarded-server': 'evil.example',
   'x-original-host': 'evil.example',
 };
-const PUBLIC = { trustProxy: true, publicUrl: 'https://public.example/api' };
+const WITH_PUBLIC_URL = { trustProxy: true, publicUrl: 'https://public.example/api' };
 
-test.each<readonly [string, Parameters<typeof start>[0], Record<string, string>]>([
-  ['without a trusted proxy', {}, FORWARDED],
-  ['without a trusted proxy, if they are invalid', {}, WRONG],
-  ['with a public URL', PUBLIC, FORWARDED],
-  ['with a public URL, if they are invalid', PUBLIC, WRONG],
-  ['in other headers', { trustProxy: true }, OTHERS],
-])('the forwarded values are ignored %s', async (_, options, headers) => {
-  await using api = await start(options);
+test.each<readonly [string, Parameters<typeof startWithTwoPets>[0], Record<string, string>]>([
+  ['forwarded values if no proxy is trusted', {}, FORWARDED_HEADERS],
+  ['invalid forwarded values if no proxy is trusted', {}, INVALID_HEADERS],
+  ['forwarded values if PUBLIC_URL is set', WITH_PUBLIC_URL, FORWARDED_HEADERS],
+  ['invalid forwarded values if PUBLIC_URL is set', WITH_PUBLIC_URL, INVALID_HEADERS],
+  ['other headers of a trusted proxy', { trustProxy: true }, OTHER_HEADERS],
+])('the service ignores %s', async (_, options, headers) => {
+  await using api = await startWithTwoPets(options);
   const { publicUrl = api.url } = options ?? {};
-  expect(await bases(api, headers)).toStrictEqual([publicUrl, publicUrl]);
+  expect(await baseUrlsOf(api, headers)).toStrictEqual([publicUrl, publicUrl]);
 });

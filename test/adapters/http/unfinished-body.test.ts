@@ -6,39 +6,39 @@ import { stored } from '../../support/pets.ts';
 import type { RawConnection } from '../../support/raw-connection.ts';
 import { post } from './raw-requests.ts';
 
-const abort = async (_api: Api, connection: RawConnection) => connection.abort();
-const drain = async (api: Api) => void (await api.drain(0));
+const resetByClient = async (_api: Api, connection: RawConnection) => connection.abort();
+const closeByDrain = async (api: Api) => void (await api.drain(0));
 
 test.each([
-  ['the client resets it', abort],
-  ['a drain cuts it off', drain],
-])('a connection that ends within a body is no failure of the service: %s', async (_, end) => {
+  ['the client resets the connection', resetByClient],
+  ['a drain closes the connection', closeByDrain],
+])('no failure of the service is logged if %s in the middle of a body', async (_, endConnection) => {
   await using api = await startApi();
   const connection = await api.connect(`${post('Content-Length: 50\r\nExpect: 100-continue\r\n')}{`);
-  // The service asks for the body: it has begun to read it.
+  // The 100 shows that the service has begun to read the body.
   expect(await connection.answer()).toMatchObject({ status: 100 });
-  await end(api, connection);
+  await endConnection(api, connection);
   expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', aborted: true });
-  // The reader of the body fails in the same turn of the event loop.
+  // The reader of the body fails in the same turn of the event loop as the record is written. The next turn comes after both.
   await setImmediate();
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('a connection that ends before its body is read is no failure of the service', async () => {
-  const released = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
-  const known = keyWith({});
+test('no failure of the service is logged if a connection ends before the service reads the body', async () => {
+  const verifyMayContinue = Promise.withResolvers<void>();
+  const verifyCalled = Promise.withResolvers<void>();
+  const verifier = keyWith({});
   const verify = async (token: string) => {
-    asked.resolve();
-    await released.promise;
-    return known.verify(token);
+    verifyCalled.resolve();
+    await verifyMayContinue.promise;
+    return verifier.verify(token);
   };
   await using api = await startApi({ tokens: { verify } });
   const connection = await api.connect(`${post('Content-Length: 50\r\n')}{`);
-  await asked.promise;
+  await verifyCalled.promise;
   connection.abort();
   await api.log.record(0);
-  released.resolve();
+  verifyMayContinue.resolve();
   await setImmediate();
   expect(api.log.failures).toStrictEqual([]);
 });
@@ -49,8 +49,8 @@ test.each([
   ['resets', '/v1/pets?limit=100'],
   ['closes', '/v1/pets?limit=100'],
 ])(
-  'a client that %s its connection in the middle of an answer is no failure of the service: %s',
-  async (how, path) => {
+  'no failure of the service is logged if a client %s its connection in the middle of an answer: GET %s',
+  async (ending, path) => {
     const pets = new InMemoryPetRepository();
     await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
     await using api = await startApi({ pets });
@@ -58,12 +58,12 @@ test.each([
     connection.pause();
     const headers = `Host: x\r\nAuthorization: Bearer ${KEY}\r\n`;
     await connection.send(`GET ${path} HTTP/1.1\r\n${headers}\r\n`.repeat(16));
-    // Some of the answers are in the buffers of the system.
-    const written = api.log.records.length;
+    // The number of answers that the service has already written to the buffers of the operating system.
+    const finishedAnswers = api.log.records.length;
     await api.get('/livez');
-    if (how === 'resets') connection.abort();
+    if (ending === 'resets') connection.abort();
     else connection.close();
-    for (let i = written; i < 2; i++) await api.log.record(i);
+    for (let i = finishedAnswers; i < 2; i++) await api.log.record(i);
     await setImmediate();
     expect(api.log.failures).toStrictEqual([]);
   },

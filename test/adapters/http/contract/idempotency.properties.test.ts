@@ -5,18 +5,18 @@ import { idempotencyKey } from '../../../../src/adapters/http/contract/idempoten
 import { text } from '../../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../../proof/properties/holds.ts';
 
-/** The key that the header means, or `undefined` when it is refused. RFC 9651, section 3.3.3, read step by step. */
-function meaning(header: string): string | undefined {
+/** The key in the header, or `undefined` if the header must be refused. The steps are those of RFC 9651, section 3.3.3. */
+function expectedKey(header: string): string | undefined {
   const isVisible = (character: string) => character > ' ' && character < '\u007f';
-  const fits = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
+  const ifShortEnough = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
   if (!header.startsWith('"'))
-    return Array.from(header).every((c) => isVisible(c) && c !== '"') ? fits(header) : undefined;
+    return Array.from(header).every((c) => isVisible(c) && c !== '"') ? ifShortEnough(header) : undefined;
   let key = '';
-  for (let at = 1; at < header.length; at++) {
-    let character = header[at]!;
-    if (character === '"') return at === header.length - 1 ? fits(key) : undefined;
+  for (let i = 1; i < header.length; i++) {
+    let character = header[i]!;
+    if (character === '"') return i === header.length - 1 ? ifShortEnough(key) : undefined;
     if (character === '\\') {
-      character = header[++at] ?? '';
+      character = header[++i] ?? '';
       if (character !== '"' && character !== '\\') return undefined;
     } else if (character !== ' ' && !isVisible(character)) return undefined;
     key += character;
@@ -24,14 +24,14 @@ function meaning(header: string): string | undefined {
   return undefined;
 }
 
-const quoted = (key: string) => `"${key.replaceAll(/["\\]/g, '\\$&')}"`;
+const quotedHeader = (key: string) => `"${key.replaceAll(/["\\]/g, '\\$&')}"`;
 const character = fc.constantFrom(...'ab" \\~!'.split(''), '\u007f', 'é', '\t');
 const header = fc.oneof(
   text,
   fc.string({ unit: character, maxLength: 6 }),
   fc.string({ unit: character, maxLength: 6 }).map((inner) => `"${inner}"`),
-  fc.string({ maxLength: 8 }).map(quoted),
-  fc.string({ unit: fc.constantFrom('a', '"', '\\'), minLength: 254, maxLength: 256 }).map(quoted),
+  fc.string({ maxLength: 8 }).map(quotedHeader),
+  fc.string({ unit: fc.constantFrom('a', '"', '\\'), minLength: 254, maxLength: 256 }).map(quotedHeader),
   fc.string({ unit: fc.constant('a'), minLength: 254, maxLength: 256 }),
 );
 
@@ -44,25 +44,25 @@ function keyOf(value: string, caller = 'me'): string | undefined {
   }
 }
 
-it('two headers are the same idempotency key if and only if they have the same meaning', async () => {
+it('two Idempotency-Key headers have the same key if and only if RFC 9651 reads the same key in both headers', async () => {
   await holds(
-    fc.property(header, header, (one, other) => {
-      expect([one, other].map((value) => keyOf(value) === undefined)).toStrictEqual(
-        [one, other].map((value) => meaning(value) === undefined),
+    fc.property(header, header, (firstHeader, secondHeader) => {
+      expect([firstHeader, secondHeader].map((value) => keyOf(value) === undefined)).toStrictEqual(
+        [firstHeader, secondHeader].map((value) => expectedKey(value) === undefined),
       );
-      const means = meaning(one);
-      if (means === undefined) return;
-      expect(keyOf(one)).toBe(keyOf(quoted(means)));
-      expect(keyOf(one) === keyOf(other)).toBe(means === meaning(other));
+      const key = expectedKey(firstHeader);
+      if (key === undefined) return;
+      expect(keyOf(firstHeader)).toBe(keyOf(quotedHeader(key)));
+      expect(keyOf(firstHeader) === keyOf(secondHeader)).toBe(key === expectedKey(secondHeader));
     }),
     800,
   );
 });
 
-it('the same header is a different idempotency key for each caller', async () => {
+it('the same Idempotency-Key header is a different key for each caller', async () => {
   await holds(
-    fc.property(header, text, text, (value, me, you) => {
-      expect(keyOf(value, me) === keyOf(value, you)).toBe(me === you || meaning(value) === undefined);
+    fc.property(header, text, text, (value, ann, tom) => {
+      expect(keyOf(value, ann) === keyOf(value, tom)).toBe(ann === tom || expectedKey(value) === undefined);
     }),
     200,
   );

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../../../../src');
 
-test('every refusal is created in refusals.ts, which the OpenAPI document uses as well', async () => {
+test('only refusals.ts creates refusals, because the OpenAPI document takes its error examples from this file', async () => {
   const creators: string[] = [];
   for await (const path of glob('**/*.ts', { cwd: ROOT })) {
     if ((await readFile(join(ROOT, path), 'utf8')).includes('new RequestRefused(')) creators.push(path);

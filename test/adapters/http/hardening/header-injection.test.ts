@@ -4,27 +4,27 @@ import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { apiWithPets } from '../api-with-pets.ts';
 
-const PUBLIC = 'https://petstore.example/api';
+const PUBLIC_URL = 'https://petstore.example/api';
 
-/** Sends a request with the key, encoded as Latin-1. The connection is closed after the answer. */
-function send(api: Api, line: string, headers = 'Host: x\r\n', body = '') {
-  const head = `${line} HTTP/1.1\r\n${headers}Authorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
+/** Sends a request with the API key, in Latin-1, on a connection that the service closes after its answer. */
+function send(api: Api, requestLine: string, headers = 'Host: x\r\n', body = '') {
+  const head = `${requestLine} HTTP/1.1\r\n${headers}Authorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
   return api.raw(Buffer.from(head + body, 'latin1'));
 }
 
-const apiWithTwoPets = () => apiWithPets([{}, {}], { publicUrl: PUBLIC });
+const apiWithTwoPets = () => apiWithPets([{}, {}], { publicUrl: PUBLIC_URL });
 
-// The client of these tests rejects an answer that repeats a header or has an invalid one.
+// The client of the tests rejects each answer that has a repeated or invalid header.
 test.each([
   ['limit=%31', 'limit=1'],
   ['limit=1&status=%61vailable', 'limit=1&status=available'],
   ['l%69mit=1&&', 'limit=1'],
   ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
-])('Link contains the parsed query, never its text: ?%s', async (query, meaning) => {
+])('Link contains the parsed parameters, not the text of the query: ?%s', async (query, parsedQuery) => {
   await using api = await apiWithTwoPets();
   const answers = await send(api, `GET /v1/pets?${query}`);
   expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
-    [200, `<${PUBLIC}/v1/pets?${meaning}&cursor=v1.0000000000000001>; rel="next"`],
+    [200, `<${PUBLIC_URL}/v1/pets?${parsedQuery}&cursor=v1.0000000000000001>; rel="next"`],
   ]);
 });
 
@@ -39,24 +39,24 @@ test('no answer contains the Idempotency-Key', async () => {
   expect(JSON.stringify(answers)).not.toContain('my-secret-retry');
 });
 
-describe('the message about an unknown parameter', () => {
-  const unknown = (name: string) => `${name} is not a parameter of this operation`;
+describe('the message about unknown query parameters', () => {
+  const message = (name: string) => `${name} is not a parameter of this operation`;
 
   test.each([
     ['quotes', '%22%7D,%22status%22:200', '"},"status":200'],
     ['line ends', 'a%0d%0ab', 'a\r\nb'],
     ['NUL', '%00', '\0'],
-    ['invalid UTF-8 in a name', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
-    ['an empty name', '=1', ''],
-  ])('shows %s safely', async (_, name, shown) => {
+    ['invalid UTF-8', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
+    ['no character', '=1', ''],
+  ])('shows a name with %s safely', async (_, name, shownName) => {
     await using api = await startApi();
-    expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([invalid(unknown(shown))]);
+    expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([invalid(message(shownName))]);
   });
 
   test('names at most ten parameters', async () => {
     await using api = await startApi();
     const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
-    const ten = names.slice(0, 10).map(unknown).join('; ');
+    const ten = names.slice(0, 10).map(message).join('; ');
     expect(whole(await api.get(`/v1/pets?${names.slice(0, 10).join('&')}`))).toStrictEqual(invalid(ten));
     expect(whole(await api.get(`/v1/pets?${names.join('&')}`))).toStrictEqual(
       invalid(`${ten}; nor are 2 more`),

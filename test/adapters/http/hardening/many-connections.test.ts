@@ -7,48 +7,51 @@ import { LAST, LIVEZ } from '../raw-requests.ts';
 
 const COUNT = 100;
 
-/** How many sockets this process has, at either end. */
-const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+/** The number of sockets in this process: those of the service and those of the clients. */
+const countSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
-/** Runs this with a service, and waits until every socket is closed: in later iterations of the event loop. */
-async function leakingNone(limits: Partial<ServerLimits>, run: (api: Api) => Promise<void>): Promise<void> {
-  const before = sockets();
+/** Calls `run` with a new service. Then waits until all sockets are closed, or fails at the time limit of the test. */
+async function runLeakFree(limits: Partial<ServerLimits>, run: (api: Api) => Promise<void>): Promise<void> {
+  const countBefore = countSockets();
   {
     await using api = await startApi({ limits });
     await run(api);
   }
-  while (sockets() > before) await new Promise((resolve) => setImmediate(resolve));
+  while (countSockets() > countBefore) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Opens connections, and sends these bytes on each of them at once: otherwise it could time out before. */
-async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
-  const all: RawConnection[] = [];
-  while (all.length < COUNT) all.push(await api.connect(bytes));
-  // Connections are accepted in order.
+/**
+ * Opens 100 connections. Each connection sends its bytes as soon as it is open, because it could time out before the last
+ * connection is open.
+ */
+async function openConnections(api: Api, bytes: string): Promise<RawConnection[]> {
+  const connections: RawConnection[] = [];
+  while (connections.length < COUNT) connections.push(await api.connect(bytes));
+  // The service accepts connections in order. When it answers this request, it has accepted all of them.
   await api.raw(LAST);
-  return all;
+  return connections;
 }
 
 describe(`${COUNT} connections`, () => {
-  const soon = { headersTimeoutMs: 1000, requestTimeoutMs: 1000 };
+  const shortLimits = { headersTimeoutMs: 1000, requestTimeoutMs: 1000 };
 
   test.each([
-    ['that send nothing', soon, '', [TIMEOUT]],
-    ['that send half a request', soon, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [TIMEOUT]],
+    ['without a request', shortLimits, '', [TIMEOUT]],
+    ['with half a request', shortLimits, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [TIMEOUT]],
     [
-      'that never send their body',
-      soon,
+      'with a request whose body never arrives',
+      shortLimits,
       'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n',
       [allows('GET, HEAD, OPTIONS')],
     ],
-    ['that are idle after an answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
-    // None of them may time out before all are open.
-    ['that disconnect', { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 }, LIVEZ.slice(0, 10), []],
-  ])('%s are closed while others are answered, and none leaks', async (_, limits, bytes, expected) => {
-    await leakingNone(limits, async (api) => {
-      const all = await connections(api, bytes);
+    ['without a request after the first answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
+    // The time limits are long, so that no connection times out before the last connection is open.
+    ['that clients reset', { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 }, LIVEZ.slice(0, 10), []],
+  ])('%s are closed, do not leak, and do not block other clients', async (_, limits, bytes, expected) => {
+    await runLeakFree(limits, async (api) => {
+      const connections = await openConnections(api, bytes);
       for (let i = 0; i < 5; i++) expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
-      for (const connection of all) {
+      for (const connection of connections) {
         if (expected.length === 0) connection.abort();
         for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
         await connection.closed();
@@ -61,20 +64,20 @@ describe(`${COUNT} connections`, () => {
   });
 });
 
-const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
+const isClosed = async (connection: RawConnection) => (await connection.next()) === undefined;
 
-test('connections above the limit are closed immediately and reported, and new ones are accepted when others close', async () => {
+test('a connection above the limit is closed immediately and reported, and a new connection is accepted after an open one closes', async () => {
   await using api = await startApi({ limits: { maxConnections: 3 } });
-  const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
-  for (const connection of open) {
+  const firstConnections = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+  for (const connection of firstConnections) {
     await connection.send(LIVEZ);
     expect(whole(await connection.answer())).toStrictEqual(OK);
   }
-  for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
+  for (let i = 0; i < 20; i++) expect(await isClosed(await api.connect())).toBe(true);
   expect(api.log.connectionErrors).toStrictEqual(Array.from({ length: 20 }, () => ({ kind: 'refused' })));
-  await open[0]?.send(LAST);
-  expect(whole(await open[0]!.answer())).toStrictEqual(OK);
-  await open[0]?.closed();
-  open[0]?.close();
+  await firstConnections[0]?.send(LAST);
+  expect(whole(await firstConnections[0]!.answer())).toStrictEqual(OK);
+  await firstConnections[0]?.closed();
+  firstConnections[0]?.close();
   expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
 });

@@ -14,7 +14,7 @@ test.concurrent.for([
   ['in one chunk', `${post(CHUNKED)}fffffffffffffff\r\n`, block, TOO_LARGE],
   ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${LENGTH}\r\n`, block, UNAUTHENTICATED],
 ] as const)(
-  'an endless body is answered once, and the connection is closed after the time limit: %s',
+  'a request with an endless body is answered once, and its connection is closed after the time limit: it is sent %s',
   async ([, head, bytes, expected], context) => {
     await using api = await startApi({ limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     const connection = await api.connect(head);
@@ -31,7 +31,7 @@ test.concurrent.for([
 );
 
 // If the body were not read, the close would reset the connection, and the client would not read the answer.
-test('a body that is too long is discarded before the last answer of its connection', async () => {
+test('the service reads and discards a body that is too long before it sends the last answer of the connection', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
   for (let i = 0; i < 5; i++) await connection.send(chunk);
@@ -51,7 +51,7 @@ test('the service waits for at most one second for the body of the request that 
   expect(performance.now() - beganMs).toBeGreaterThan(900);
 });
 
-test('any other answer does not wait for the remaining bytes of a body', async () => {
+test('an answer that is not the last of its connection does not wait for the remaining bytes of the body', async () => {
   await using api = await startApi();
   const connection = await api.connect(post(CHUNKED));
   for (let i = 0; i < 2; i++) await connection.send(chunk);

@@ -10,21 +10,21 @@ const LIST = list('?limit=100');
 test('pipelined requests of every kind are answered in order, however TCP splits them', async () => {
   const body = petBody();
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`;
-  const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
-  const all =
+  const invalidBody = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
+  const allRequests =
     LIVEZ.replace('GET', 'HEAD') +
     LIVEZ.replace('GET', 'OPTIONS') +
     create(body) +
     post('Transfer-Encoding: chunked\r\n') +
     chunks +
-    create(odd) +
+    create(invalidBody) +
     create(' '.repeat(60_000) + body) +
     create('\r\n\r\n'.repeat(5000) + body) +
     LAST;
   const statuses = [200, 204, 201, 201, 400, 201, 201, 200];
   for (const size of [1e9, 60_000, 1000, 97]) {
     await using api = await startApi();
-    const parts = all.match(new RegExp(`[^]{1,${Math.min(size, all.length)}}`, 'g')) ?? [];
+    const parts = allRequests.match(new RegExp(`[^]{1,${Math.min(size, allRequests.length)}}`, 'g')) ?? [];
     const answers = await api.raw(...parts);
     expect(answers.map(({ status }) => status)).toStrictEqual(statuses);
     expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(4);
@@ -32,7 +32,7 @@ test('pipelined requests of every kind are answered in order, however TCP splits
   }
 });
 
-test('pipelined requests receive "100 Continue" in order, like any answer', async () => {
+test('a pipelined request receives "100 Continue" after the answers to the requests before it', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect();
@@ -46,9 +46,9 @@ test('pipelined requests receive "100 Continue" in order, like any answer', asyn
   expect((await connection.answer()).status).toBe(201);
 });
 
-test('pipelined requests after the sixteenth are not executed, and a client that reads late loses no answer', async () => {
+test('pipelined requests after the sixteenth are not executed, and a client that reads late receives all sixteen answers', async () => {
   const pets = new InMemoryPetRepository();
-  // A page of the longest names is more than the operating system takes at once.
+  // A page with the longest names is longer than the send buffer of the operating system.
   await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
   await using api = await startApi({ pets });
   const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));

@@ -4,18 +4,18 @@ import { startApi } from '../../../support/http.ts';
 import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { LIVEZ, post, SCRIPT } from '../raw-requests.ts';
 
-test('a client that does not read its answers loses its connection, and its answers are freed', async () => {
+test('the service closes the connection of a client that does not read its answers, and frees the answers', async () => {
   await using api = await startApi({ limits: { idleTimeoutMs: 200 } });
   const connection = await api.connect();
   connection.pause();
   await connection.send(SCRIPT.repeat(8));
-  // The first answer that the system has no room for.
+  // Counts the answers up to the first one that does not fit in the buffers of the operating system.
   let aborted: unknown;
-  let requests = 0;
-  for (; aborted === undefined; requests++) ({ aborted } = await api.log.record(requests));
-  expect(requests).toBeLessThanOrEqual(8);
+  let answers = 0;
+  for (; aborted === undefined; answers++) ({ aborted } = await api.log.record(answers));
+  expect(answers).toBeLessThanOrEqual(8);
   await expect.poll(() => api.drain(5_000)).toBe(0);
-  expect(api.log.records).toHaveLength(requests);
+  expect(api.log.records).toHaveLength(answers);
 });
 
 test.for([
@@ -23,11 +23,11 @@ test.for([
   ['in the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
   ['in a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
   ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
-  ['in the request after a complete one', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
+  ['in the line of its second request', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
 ] as const)(
-  'a client that ends its side still receives its last answers: %s',
+  'a client that ends its side of the connection %s receives an answer to each request',
   async ([, bytes, expected], { skip }) => {
-    if (SPEAKS_TLS) skip('over TLS, Node ends both sides together');
+    if (SPEAKS_TLS) skip('over TLS, Node ends both sides of a connection together');
     await using api = await startApi();
     const connection = await api.connect(bytes);
     connection.endSending();

@@ -5,28 +5,29 @@ import { type Api, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
 
+/** A valid body of a create request, its size in hexadecimal digits, headers for it, and its form in chunks. */
 export const BODY = petBody();
-export const HEX = BODY.length.toString(16);
+export const HEX_SIZE = BODY.length.toString(16);
 export const LENGTH = `Content-Length: ${BODY.length}\r\n`;
-export const TE = 'Transfer-Encoding: chunked\r\n';
-export const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
+export const TE_CHUNKED = 'Transfer-Encoding: chunked\r\n';
+export const CHUNKED_BODY = `${HEX_SIZE}\r\n${BODY}\r\n0\r\n\r\n`;
 
-/** Bytes that an attacker wants the service to treat as a request. */
+/** A create request that an attacker hides in another request, or behind it. The service must not process it. */
 export const SMUGGLED = post(LENGTH) + BODY;
 
 /**
- * A service for all tests of a file, and a function that sends bytes on a new connection. It expects exactly these
- * answers and the end of the connection, no pet, and no failure.
+ * Starts a service for all tests of a file. Returns a function that sends bytes on a new connection, and expects exactly
+ * the given answers and then the end of the connection. The service must store no pet, and log no failure.
  */
-export function sharedService() {
+export function startService() {
   const pets = new InMemoryPetRepository();
   let api: Api;
   beforeAll(async () => void (api = await startApi({ pets })));
   afterAll(() => api.close());
   return async (bytes: string, answers: readonly object[]) => {
-    const got = await api.raw(Buffer.from(bytes, 'latin1'));
-    expect(got.map(whole)).toStrictEqual(answers);
-    expect(got.at(-1)?.headers['connection']).toBe('close');
+    const received = await api.raw(Buffer.from(bytes, 'latin1'));
+    expect(received.map(whole)).toStrictEqual(answers);
+    expect(received.at(-1)?.headers['connection']).toBe('close');
     expect([await pets.list({ limit: 1 }), api.log.failures]).toStrictEqual([[], []]);
   };
 }

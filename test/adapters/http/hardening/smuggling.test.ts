@@ -10,30 +10,33 @@ import {
   whole,
 } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
-import { BODY, CHUNKED, HEX, LENGTH, sharedService, SMUGGLED, TE } from './smuggled.ts';
+import { BODY, CHUNKED_BODY, HEX_SIZE, LENGTH, startService, SMUGGLED, TE_CHUNKED } from './smuggled.ts';
 import { LAST, post } from '../raw-requests.ts';
 
-/** The last request after a smuggled one. A service that is deceived answers 201 instead of this one's 401. */
-const REFUSED_LAST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+/** A request without an API key, so its answer is 401. The answer to a processed smuggled request would be 201. */
+const KEYLESS_REQUEST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-const expectExactly = sharedService();
+const expectAnswers = startService();
 
-// Every server reads these in the same way: RFC 9112 allows them, or they change nothing.
-describe('an unusual request with one meaning is accepted, and the next request begins at the right byte', () => {
-  const trailers = (lines: string) => `${HEX}\r\n${BODY}\r\n0\r\n${lines}\r\n`;
+// RFC 9112 allows these requests, or their unusual part changes nothing. So no two servers read them differently.
+describe('an unusual but unambiguous request', () => {
+  const trailers = (lines: string) => `${HEX_SIZE}\r\n${BODY}\r\n0\r\n${lines}\r\n`;
 
   test.each([
-    ['a coding in odd case', post('tRANSFER-eNCODING: cHUNKED\r\n') + CHUNKED],
-    ['a tab before the coding', post('Transfer-Encoding:\tchunked\r\n') + CHUNKED],
-    ['a space after the coding', post('Transfer-Encoding: chunked \r\n') + CHUNKED],
-    ['a coding under another header name', post(`Transfer_Encoding: chunked\r\n${LENGTH}`) + BODY],
-    ['a tab around the length', post(`Content-Length:\t${BODY.length}\t\r\n`) + BODY],
-    ['a zero before the length', post(`Content-Length: 0${BODY.length}\r\n`) + BODY],
-    ['empty lines before the request', `\r\n\r\n${post(LENGTH)}${BODY}`],
-    ['zeros before the size', post(TE) + CHUNKED.replace(HEX, '0'.repeat(1000) + HEX)],
-    ['extensions', post(TE) + CHUNKED.replace(HEX, `${HEX};a;b=c;d="e;f"`)],
-    ['Host among the trailers', post(TE) + trailers('Host: evil.example\r\n')],
-  ])('%s', async (_, bytes) => {
+    ['Transfer-Encoding in mixed case', post('tRANSFER-eNCODING: cHUNKED\r\n') + CHUNKED_BODY],
+    ['a tab before "chunked"', post('Transfer-Encoding:\tchunked\r\n') + CHUNKED_BODY],
+    ['a space after "chunked"', post('Transfer-Encoding: chunked \r\n') + CHUNKED_BODY],
+    ['a header that is named Transfer_Encoding', post(`Transfer_Encoding: chunked\r\n${LENGTH}`) + BODY],
+    ['a tab before and after its Content-Length', post(`Content-Length:\t${BODY.length}\t\r\n`) + BODY],
+    ['a zero before its Content-Length', post(`Content-Length: 0${BODY.length}\r\n`) + BODY],
+    ['empty lines before its first line', `\r\n\r\n${post(LENGTH)}${BODY}`],
+    [
+      'zeros before the size of a chunk',
+      post(TE_CHUNKED) + CHUNKED_BODY.replace(HEX_SIZE, '0'.repeat(1000) + HEX_SIZE),
+    ],
+    ['chunk extensions', post(TE_CHUNKED) + CHUNKED_BODY.replace(HEX_SIZE, `${HEX_SIZE};a;b=c;d="e;f"`)],
+    ['Host among the trailers', post(TE_CHUNKED) + trailers('Host: evil.example\r\n')],
+  ])('is accepted, and the next request begins at the right byte, if it has %s', async (_, bytes) => {
     await using api = await startApi();
     const connection = await api.connect(Buffer.from(bytes, 'latin1'));
     expect(whole(await connection.answer())).toStrictEqual(CREATED);
@@ -43,14 +46,16 @@ describe('an unusual request with one meaning is accepted, and the next request 
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
-  test('with an API key among the trailers, which is not used', async () => {
-    const bytes = post(TE).replace(/Authorization.*\r\n/, '') + trailers(`Authorization: Bearer ${KEY}\r\n`);
-    await expectExactly(bytes + LAST, [UNAUTHENTICATED, OK]);
+  test('is answered with 401, and the next request begins at the right byte, if its API key is among the trailers', async () => {
+    const bytes =
+      post(TE_CHUNKED).replace(/Authorization.*\r\n/, '') + trailers(`Authorization: Bearer ${KEY}\r\n`);
+    await expectAnswers(bytes + LAST, [UNAUTHENTICATED, OK]);
   });
 });
 
-describe('a request in the body of another request is not processed', () => {
+describe('a request that is the body of another request is not processed', () => {
   const SIZE = SMUGGLED.length;
+  /** The smuggled request in a chunk. */
   const CHUNK = `${SIZE.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
 
   const inBodyOf = (line: string) =>
@@ -58,33 +63,33 @@ describe('a request in the body of another request is not processed', () => {
   const NOT_JSON = problem(400, 'MALFORMED_JSON', 'the body is not JSON: see line 1, column 1');
 
   test.each([
-    ['GET', inBodyOf('GET /livez'), OK],
-    ['GET, chunked', `GET /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n${CHUNK}`, OK],
-    ['HEAD', inBodyOf('HEAD /livez'), success(200, '')],
+    ['a GET', inBodyOf('GET /livez'), OK],
+    ['a GET with a chunked body', `GET /livez HTTP/1.1\r\nHost: x\r\n${TE_CHUNKED}\r\n${CHUNK}`, OK],
+    ['a HEAD', inBodyOf('HEAD /livez'), success(200, '')],
     ['a POST without a key', inBodyOf('POST /v1/pets'), UNAUTHENTICATED],
-    ['a POST that is not JSON', post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED, NOT_JSON],
-  ])('%s', async (_, bytes, expected) => {
-    await expectExactly(bytes + REFUSED_LAST, [expected, UNAUTHENTICATED]);
+    ['a POST whose body is not JSON', post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED, NOT_JSON],
+  ])('if the other request is %s', async (_, bytes, expected) => {
+    await expectAnswers(bytes + KEYLESS_REQUEST, [expected, UNAUTHENTICATED]);
   });
+});
 
-  test('HTTP/1.0, which receives no "100 Continue" (RFC 9110, section 10.1.1)', async () => {
-    await using api = await startApi();
-    const answers = await api.raw(
-      `${post(`Expect: 100-continue\r\n${LENGTH}`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,
-    );
-    expect(answers.map(whole)).toStrictEqual([CREATED]);
-  });
+test('a request in HTTP/1.0 receives no "100 Continue" (RFC 9110, section 10.1.1)', async () => {
+  await using api = await startApi();
+  const answers = await api.raw(
+    `${post(`Expect: 100-continue\r\n${LENGTH}`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,
+  );
+  expect(answers.map(whole)).toStrictEqual([CREATED]);
 });
 
 test.each([
-  ['"Connection: close"', LAST, OK],
-  ['HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
-  ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
-])('nothing after the last request of a connection is processed: %s', async (_, bytes, expected) => {
-  await expectExactly(bytes + SMUGGLED, [expected]);
+  ['a request with "Connection: close"', LAST, OK],
+  ['a request in HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
+  ['bytes that are no request', 'rubbish\r\n\r\n', NO_METHOD],
+])('the service processes no bytes after %s, which has the last answer', async (_, bytes, expected) => {
+  await expectAnswers(bytes + SMUGGLED, [expected]);
 });
 
-test('nothing after CONNECT is processed', async () => {
+test('the service processes no bytes after CONNECT, and sends no answer', async () => {
   await using api = await startApi();
   expect(await api.raw(`CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n${SMUGGLED}`)).toStrictEqual([]);
   expect((await api.get('/v1/pets')).body).toBe('[]');

@@ -12,7 +12,7 @@ import { RecordingLog } from '../../../support/recording-log.ts';
 const ID = 'the-one';
 type Handler = Parameters<Router<State>['all']>[1];
 
-/** A server with a route that has this handler, its log, and a function that sends a request. */
+/** Starts a server whose route has this handler. Returns its log, and a function that sends a request. */
 async function serve(handler: Handler) {
   const log = new RecordingLog();
   const router = new Router<State>();
@@ -26,20 +26,20 @@ async function serve(handler: Handler) {
   const server = await listen(listener, { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const url = `http://127.0.0.1:${server.port}/route`;
-  // Sooner than the idle timeout, which ends what hangs.
-  const ask = () => fetch(url, { headers: { 'x-request-id': ID }, signal: AbortSignal.timeout(20_000) });
-  return { log, ask };
+  // Shorter than the idle timeout of the server, so a request without an answer fails here first.
+  const sendGet = () => fetch(url, { headers: { 'x-request-id': ID }, signal: AbortSignal.timeout(20_000) });
+  return { log, sendGet };
 }
 
 test.each<readonly [string, Handler, ReturnType<typeof success>]>([
   ['JSON text', (ctx) => void (ctx.body = '{"name":"Zoé"}'), success(200, '{"name":"Zoé"}')],
-  ['a status', (ctx) => void Object.assign(ctx, { status: 202, body: '{}' }), success(202, '{}')],
-  ['no content', (ctx) => void (ctx.status = 204), success(204, '')],
+  ['a status and a body', (ctx) => void Object.assign(ctx, { status: 202, body: '{}' }), success(202, '{}')],
+  ['the status 204', (ctx) => void (ctx.status = 204), success(204, '')],
   ['a long text', (ctx) => void (ctx.body = 'é'.repeat(20_000)), success(200, 'é'.repeat(20_000))],
   ['bytes', (ctx) => void (ctx.body = Buffer.from('<p>é</p>')), success(200, '<p>é</p>')],
-])('a handler sets the answer, as in any Koa application: %s', async (_, handler, expected) => {
-  const { log, ask } = await serve(handler);
-  const answer = await ask();
+])('a handler can set %s, as in any Koa application', async (_, handler, expected) => {
+  const { log, sendGet } = await serve(handler);
+  const answer = await sendGet();
   expect(answer.headers.get('content-type')).toBe(
     expected.status === 204 ? null : 'application/json; charset=utf-8',
   );
@@ -47,12 +47,12 @@ test.each<readonly [string, Handler, ReturnType<typeof success>]>([
 });
 
 test.each<readonly [string, Handler, string]>([
-  ['sets nothing', () => {}, 'the route /route gave no answer'],
-  ['has no body', (ctx) => void (ctx.status = 200), 'the route /route gave no answer'],
-  ['has a body that is no JSON', (ctx) => void (ctx.body = JSON.stringify({ id: 1n })), 'BigInt'],
-  ['has an invalid header', (ctx) => ctx.set('X-Line', 'a\nb'), 'Invalid character in header content'],
+  ['sets no answer', () => {}, 'the route /route gave no answer'],
+  ['sets a status but no body', (ctx) => void (ctx.status = 200), 'the route /route gave no answer'],
+  ['throws because a BigInt is no JSON', (ctx) => void (ctx.body = JSON.stringify({ id: 1n })), 'BigInt'],
+  ['sets an invalid header', (ctx) => ctx.set('X-Line', 'a\nb'), 'Invalid character in header content'],
   [
-    'fails after it has set another type and status',
+    'sets a type and a status before it throws',
     (ctx) => {
       ctx.type = 'text/css';
       ctx.status = 201;
@@ -60,21 +60,21 @@ test.each<readonly [string, Handler, string]>([
     },
     'a bug',
   ],
-])('a handler that %s is answered with 500 in JSON, and logged once', async (_, handler, message) => {
-  const { log, ask } = await serve(handler);
-  const answer = await ask();
+])('if the handler %s, the answer is 500 in JSON, and logged once', async (_, handler, message) => {
+  const { log, sendGet } = await serve(handler);
+  const answer = await sendGet();
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(await received(answer)).toStrictEqual(INTERNAL);
   const error = expect.objectContaining({ message: expect.stringContaining(message) });
   expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
 });
 
-test('an error answer to a disconnected client is logged with the address of the client', async () => {
-  const { log, ask } = await serve(({ req }) => {
-    // After the head is made, and before the end of the answer.
+test('an error answer to a client that has disconnected is logged with the address of the client', async () => {
+  const { log, sendGet } = await serve(({ req }) => {
+    // Runs after the service has set the headers of the answer, and before the answer ends.
     setImmediate(() => req.socket.destroy());
     throw new Error('a bug');
   });
-  await expect(ask()).rejects.toThrow('fetch failed');
+  await expect(sendGet()).rejects.toThrow('fetch failed');
   expect(await log.record(0)).toMatchObject({ status: 500, client: '127.0.0.1', aborted: true });
 });

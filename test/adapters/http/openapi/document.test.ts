@@ -9,14 +9,14 @@ import { startApi } from '../../../support/http.ts';
 
 type Node = Readonly<Record<string, unknown>>;
 
-// document-file.test.ts compares it with what the program makes. What this file says beyond it is why it is so.
+// document-file.test.ts proves that the service creates this document. The tests below check single rules, and give their reasons.
 const document: Node = openApi;
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null;
 }
 
-/** Every object in the document with its path. */
+/** Yields each object in the document with its path. */
 function* nodes(node: unknown = document, path = '#'): Generator<readonly [string, Node]> {
   if (!isNode(node)) return;
   yield [path, node];
@@ -34,7 +34,7 @@ const OPERATIONS = Object.values(openApi.paths).flatMap(
   (item) => Object.values(item) as unknown as Operation[],
 );
 
-/** The names of the headers of every answer of every operation. */
+/** Every answer of every operation, with the names of its headers. */
 const ANSWERS = OPERATIONS.flatMap(({ operationId, responses }) =>
   Object.entries(responses).map(([status, response]) => {
     const { headers } =
@@ -52,17 +52,17 @@ it.each<[string, Parameters<typeof startApi>[0], Record<string, string>, string]
   ['the host of the request', {}, { host: 'a.example:81' }, 'http://a.example:81'],
   ['PUBLIC_URL', { publicUrl: 'https://petstore.example/api' }, {}, 'https://petstore.example/api'],
 ])(
-  'the service serves the OpenAPI document with absolute URLs that begin with %s',
+  'the absolute URLs in the OpenAPI document that the service serves begin with %s',
   async (_, options, headers, base) => {
     await using api = await startApi(options);
-    // The next request may come by another way.
-    for (const [way, begin] of [
+    // The base URL may differ in each request, so a document must not be kept for the next request.
+    for (const [requestHeaders, baseUrl] of [
       [headers, base],
       [{}, options?.publicUrl ?? api.url],
       [headers, base],
     ] as const) {
-      const { body } = await api.get('/openapi.json', { authorization: undefined, ...way });
-      expect(body).toBe(JSON.stringify(openApi).replaceAll('http://127.0.0.1:3000', begin));
+      const { body } = await api.get('/openapi.json', { authorization: undefined, ...requestHeaders });
+      expect(body).toBe(JSON.stringify(openApi).replaceAll('http://127.0.0.1:3000', baseUrl));
     }
   },
 );
@@ -81,7 +81,7 @@ it('the OpenAPI document has the versions and the names of the specification', (
     'Pets',
     'Error',
   ]);
-  // Most generators ignore the servers of a path, and would call /v1/livez.
+  // The document does not contain /livez, because most generators ignore the servers of a path and would call /v1/livez.
   expect(OPERATIONS).toMatchObject([
     { operationId: 'listPets', tags: ['animals'] },
     { operationId: 'createPet', tags: ['animals'] },
@@ -89,12 +89,12 @@ it('the OpenAPI document has the versions and the names of the specification', (
   ]);
 });
 
-it('the OpenAPI document allows other fields, and requires no more than the service sends or expects', () => {
-  // A `default` would make openapi-typescript require the field.
+it('the OpenAPI document allows unknown fields, and requires only what the service always sends or needs', () => {
+  // The field has no `default`, because openapi-typescript would then require the field.
   expect(at('components schemas NewPet properties status')).toEqual({
     $ref: '#/components/schemas/PetStatus',
   });
-  // A type that takes any field would not warn about a misspelt one. Without the keyword a schema is still open.
+  // Without `additionalProperties`, JSON Schema allows unknown fields, and a generated type warns about a misspelt field.
   for (const schema of ['NewPet', 'Error']) {
     expect(at(`components schemas ${schema}`)).not.toHaveProperty('additionalProperties');
   }
@@ -102,15 +102,16 @@ it('the OpenAPI document allows other fields, and requires no more than the serv
   for (const header of ['RateLimit', 'RateLimit-Policy']) {
     expect(at(`components headers ${header}`)).not.toHaveProperty('required');
   }
-  // A tool that sends every example lists the beginning of the catalogue, and repeats no key.
+  // Some tools send every example. This cursor lists from the first pet. There is no example of an Idempotency-Key,
+  // because a tool would send one key for several pets.
   expect(at('paths /pets get parameters 2 example')).toBe('v1.0000000000000000');
   expect(JSON.stringify(at('paths /pets post parameters 0'))).not.toContain('"example"');
 });
 
-it('the OpenAPI document names the headers of each answer, except those that every HTTP server sends', () => {
-  const limits = ['RateLimit-Policy', 'RateLimit'];
-  const announcing = ['Deprecation', 'Sunset'];
-  const common = [
+it('the OpenAPI document names the special headers of each answer, and no header that all HTTP servers send', () => {
+  const rateHeaders = ['RateLimit-Policy', 'RateLimit'];
+  const sunsetHeaders = ['Deprecation', 'Sunset'];
+  const commonHeaders = [
     'X-Content-Type-Options',
     'Cache-Control',
     'Content-Length',
@@ -118,15 +119,15 @@ it('the OpenAPI document names the headers of each answer, except those that eve
     'Date',
     'Connection',
   ];
-  const watched = ['X-Request-Id', ...limits, ...announcing, ...common];
+  const checkedHeaders = ['X-Request-Id', ...rateHeaders, ...sunsetHeaders, ...commonHeaders];
   expect(ANSWERS.length).toBeGreaterThan(20);
   for (const { answer, operationId, status, names } of ANSWERS) {
-    // The service answers these before it knows the key, or without looking at it.
+    // The service sends these answers without a known API key, so they report no rate limit.
     const isEarly = [401, 408, 414, 431].includes(status) || (status === 413 && operationId !== 'createPet');
-    // The path could be parsed.
+    // The service may send these answers before it has parsed the path, so the document does not name the headers.
     const isAnnounced = operationId === 'getPet' && ![400, 408, 413, 414, 431].includes(status);
-    const expected = ['X-Request-Id', ...(isEarly ? [] : limits), ...(isAnnounced ? announcing : [])];
-    expect(new Set(names.filter((name) => watched.includes(name))), answer).toEqual(new Set(expected));
+    const expected = ['X-Request-Id', ...(isEarly ? [] : rateHeaders), ...(isAnnounced ? sunsetHeaders : [])];
+    expect(new Set(names.filter((name) => checkedHeaders.includes(name))), answer).toEqual(new Set(expected));
   }
 });
 
@@ -143,15 +144,15 @@ it('the OpenAPI document has no pattern that only some dialects of regular expre
   );
   expect(patterns.length).toBeGreaterThan(5);
   for (const [path, pattern] of patterns) {
-    // PCRE, Perl and Go have no \u, Go has no look-around, and \w, \d and \b are not the same everywhere. Nor is
-    // \s, which PET_NAME_PATTERN explains.
+    // PCRE, Perl and Go have no \u, and Go has no look-around. \w, \d, \b and \s differ between the dialects: the
+    // comment of PET_NAME_PATTERN explains this for \s.
     expect(pattern.replaceAll(/\\(?:[.sS]|x[0-9a-f]{2})/g, ''), path).not.toMatch(/\\|\(\?/);
     expect(pattern, path).toMatch(/^\^.*\$$/);
     expect(() => [new RegExp(pattern), new RegExp(pattern, 'u')], path).not.toThrow();
   }
 });
 
-it('the OpenAPI document names in each 405 the methods of its path, also when a path has several operations', () => {
+it('the OpenAPI document names in each 405 the methods of its path, even if the path has several operations', () => {
   const deletePet = operation({
     name: 'deletePet',
     version: V1,

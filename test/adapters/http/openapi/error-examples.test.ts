@@ -15,22 +15,22 @@ type Response = {
   readonly $ref?: string;
   readonly content: { readonly 'application/json': { readonly examples: Record<string, Example> } };
 };
-type Documented = { readonly operationId: string; readonly responses: Record<string, Response> };
+type DocumentedOperation = { readonly operationId: string; readonly responses: Record<string, Response> };
 
-const shared = openApi.components.responses as unknown as Record<string, Response>;
+const sharedResponses = openApi.components.responses as unknown as Record<string, Response>;
 
-/** Every error example of every operation. */
+/** Every error example in the document, with its operation and its error code. */
 const EXAMPLES = Object.values(openApi.paths)
-  .flatMap((item) => Object.values(item) as unknown as Documented[])
+  .flatMap((item) => Object.values(item) as unknown as DocumentedOperation[])
   .flatMap(({ operationId, responses }) =>
     Object.values(responses)
-      .map((response) => shared[response.$ref?.split('/').at(-1) ?? ''] ?? response)
+      .map((response) => sharedResponses[response.$ref?.split('/').at(-1) ?? ''] ?? response)
       .flatMap(({ content }) => Object.values(content['application/json'].examples))
       .filter(({ value }) => 'code' in value)
       .map(({ value }) => [operationId, value.code, value] as const),
   );
 
-/** What makes a valid request one with this answer. */
+/** The changes of a valid request, and of the options of the service, that cause an error. */
 type Cause = Parameters<typeof startApi>[0] & {
   readonly method?: string;
   readonly path?: string;
@@ -43,7 +43,7 @@ type Cause = Parameters<typeof startApi>[0] & {
 
 const TOO_LONG = `Host: x\r\nAuthorization: Bearer ${KEY}\r\nTransfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`;
 
-/** A valid request for each operation, and what is its own. */
+/** A valid request for each operation. `own` replaces causes of `CAUSES` for this operation. */
 const OPERATIONS: Readonly<Record<string, Cause & { readonly own: Partial<Record<ErrorCode, Cause>> }>> = {
   listPets: {
     path: '/v1/pets',
@@ -78,16 +78,16 @@ const CAUSES: Readonly<Record<Exclude<ErrorCode, 'ROUTE_NOT_FOUND'>, Cause>> = {
   HEADERS_TOO_LARGE: { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } },
 };
 
-test.each(EXAMPLES)('the service answers %s with the example of %s', async (id, code, example) => {
+test.each(EXAMPLES)('a request to %s is answered with the example of %s', async (id, code, example) => {
   const { own, ...request } = OPERATIONS[id]!;
   const cause = { ...request, ...CAUSES[code as keyof typeof CAUSES], ...own[code] };
   const { method = 'GET', path, query = '', headers, body, bytes, ...options } = cause;
   await using api = await startApi(options);
   await api.post(petBody(), { 'idempotency-key': 'once' });
-  const sent = { headers: { 'content-type': 'application/json', ...headers }, ...(body && { body }) };
+  const requestParts = { headers: { 'content-type': 'application/json', ...headers }, ...(body && { body }) };
   const answer =
     bytes === undefined
-      ? await api.request(method, path + query, sent)
+      ? await api.request(method, path + query, requestParts)
       : await (await api.connect(`${method} ${path} HTTP/1.1\r\n${bytes}`)).answer();
   expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
     status: example.status,
@@ -95,7 +95,7 @@ test.each(EXAMPLES)('the service answers %s with the example of %s', async (id, 
   });
 });
 
-test('the OpenAPI document has an example of every error code, and of every operation', () => {
+test('the OpenAPI document has an example of every error code, and examples for every operation', () => {
   expect(new Set(EXAMPLES.map(([, code]) => code))).toStrictEqual(new Set(Object.keys(CAUSES)));
   expect(new Set(EXAMPLES.map(([id]) => id))).toStrictEqual(new Set(Object.keys(OPERATIONS)));
 });

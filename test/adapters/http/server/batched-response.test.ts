@@ -7,16 +7,16 @@ import { BatchedResponse } from '../../../../src/adapters/http/server/batched-re
 const responses = (count: number): readonly BatchedResponse[] =>
   Array.from({ length: count }, () => new BatchedResponse(new IncomingMessage(new Socket())));
 
-const ended = (all: readonly BatchedResponse[]) => all.map(({ writableEnded }) => writableEnded);
+const endedFlags = (all: readonly BatchedResponse[]) => all.map(({ writableEnded }) => writableEnded);
 
-test('the answers of an iteration of the event loop are sent when the iteration ends', async () => {
+test('all answers that end in one iteration of the event loop are sent at the end of this iteration', async () => {
   for (const all of [responses(3), responses(1), responses(2)]) {
     for (const response of all) response.end('body');
-    expect(ended(all)).not.toContain(true);
+    expect(endedFlags(all)).not.toContain(true);
 
     await endOfIteration();
 
-    expect(ended(all)).not.toContain(false);
+    expect(endedFlags(all)).not.toContain(false);
   }
 });
 
@@ -24,17 +24,17 @@ test('the 32nd answer sends all 32 answers immediately, and the next answer begi
   const all = responses(33);
 
   for (const response of all) response.end();
-  expect(ended(all)).toStrictEqual([...Array.from({ length: 32 }, () => true), false]);
+  expect(endedFlags(all)).toStrictEqual([...Array.from({ length: 32 }, () => true), false]);
 
   await endOfIteration();
-  expect(ended(all)).not.toContain(false);
+  expect(endedFlags(all)).not.toContain(false);
 });
 
-test('a waiting answer counts as sent, and cannot be replaced', async () => {
-  const [once, twice] = responses(2);
-  for (const response of [once, twice]) response!.end('first');
-  expect(twice!.headersSent).toBe(true);
-  twice!.end('second');
+test('an answer that waits for the end of the iteration counts as sent, and cannot be replaced', async () => {
+  const [endedOnce, endedTwice] = responses(2);
+  for (const response of [endedOnce, endedTwice]) response!.end('first');
+  expect(endedTwice!.headersSent).toBe(true);
+  endedTwice!.end('second');
   await endOfIteration();
-  expect(twice!.writableLength).toBe(once!.writableLength);
+  expect(endedTwice!.writableLength).toBe(endedOnce!.writableLength);
 });

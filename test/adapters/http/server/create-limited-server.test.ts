@@ -3,13 +3,13 @@ import { createLimitedServer } from '../../../../src/adapters/http/server/create
 import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
 import { PAIR } from '../../../support/tls/pem-files.ts';
 
-/** No two of them are equal. */
+/** All limits differ, so a test fails if the server exchanges two of them. */
 const LIMITS = { ...SERVER_LIMITS, headersTimeoutMs: 9_999, handshakeTimeoutMs: 9_998 };
 
 test.each([
-  ['plain', undefined],
-  ['TLS', PAIR],
-])('the server sets every limit that Node can enforce: %s', async (_, tls) => {
+  ['without TLS', undefined],
+  ['with TLS', PAIR],
+])('a server %s sets every limit that Node can enforce', async (_, tls) => {
   expect(await createLimitedServer(LIMITS, tls)).toMatchObject({
     headersTimeout: 9_999,
     requestTimeout: 30_000,

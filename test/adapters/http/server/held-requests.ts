@@ -9,17 +9,22 @@ import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
+/** A request for `/livez?path`, which `handledPaths` reports as `path`. */
 export const get = (path: string, headers = '') => `GET /livez?${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
-/** A server on a free port, over TLS in the project `tls`. Each request waits for the test to answer it. */
+
+/**
+ * Starts a server on a free port, which speaks TLS in the Vitest project `tls`. Each request waits until the test answers
+ * it with `answerOldest`.
+ */
 export async function serve(limits: ListenOptions['limits'] = {}) {
   const log = new RecordingLog();
   const events = new EventEmitter();
-  /** The queries of the requests, in the order in which they were handled. */
-  const handled: string[] = [];
+  /** The queries of the requests, in the order in which the server handled them. */
+  const handledPaths: string[] = [];
   const responses: ServerResponse[] = [];
   const handle: RequestListener = (request, response) => {
     for (const [name, value] of Object.entries(answerHeaders('an-id'))) response.setHeader(name, value);
-    handled.push(String(request.url).replace('/livez?', ''));
+    handledPaths.push(String(request.url).replace('/livez?', ''));
     responses.push(response);
     events.emit('handled');
   };
@@ -33,7 +38,7 @@ export async function serve(limits: ListenOptions['limits'] = {}) {
   return {
     log,
     server,
-    handled,
+    handledPaths,
     responses,
     connect: async (bytes: string | Uint8Array = '') => {
       const client = await RawConnection.open(server.port);
@@ -41,20 +46,20 @@ export async function serve(limits: ListenOptions['limits'] = {}) {
       if (bytes.length > 0) await client.send(bytes);
       return client;
     },
-    /** Waits until this many requests were handled. */
-    untilHandled: (count: number) =>
-      waitFor(events, 'handled', () => (handled.length >= count ? true : undefined)),
-    /** Answers the oldest request without an answer, once there is one. */
-    answer: async (body: string | Buffer = OK.body) => {
+    /** Waits until the server has handled this number of requests. */
+    waitUntilHandled: (count: number) =>
+      waitFor(events, 'handled', () => (handledPaths.length >= count ? true : undefined)),
+    /** Waits for a request if none is unanswered. Then answers the oldest unanswered request. */
+    answerOldest: async (body: string | Buffer = OK.body) => {
       await waitFor(events, 'handled', () => responses[0]);
       responses.shift()!.setHeader('Content-Length', Buffer.byteLength(body)).end(body);
     },
   };
 }
 
-/** What the `Connection` header of each of these answers says. */
-export async function announced(client: RawConnection, answers: number): Promise<readonly unknown[]> {
-  const said: unknown[] = [];
-  for (let i = 0; i < answers; i++) said.push((await client.answer()).headers['connection']);
-  return said;
+/** Reads this number of answers, and returns their `Connection` headers. */
+export async function connectionHeaders(client: RawConnection, count: number): Promise<readonly unknown[]> {
+  const values: unknown[] = [];
+  for (let i = 0; i < count; i++) values.push((await client.answer()).headers['connection']);
+  return values;
 }

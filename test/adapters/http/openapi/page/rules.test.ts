@@ -4,7 +4,7 @@ import { rulesOfPage } from '../../../../support/rules-of-page.ts';
 
 const rules = await rulesOfPage();
 
-it('the rules have the sections that the answers and the OpenAPI document link to', () => {
+it('the rules on the page at /docs have the sections to which answers and the OpenAPI document link', () => {
   const sections = Array.from(rules.matchAll(/<section id="([\w-]+)"><h3>.+?<\/h3><(?:p|ul|table)>/g));
   expect(sections.map(([, id]) => id)).toEqual([
     'authentication',
@@ -18,12 +18,12 @@ it('the rules have the sections that the answers and the OpenAPI document link t
   ]);
 });
 
-it('the rules escape text that is not HTML', () => {
+it('the rules on the page at /docs escape < and contain no backquotes', () => {
   expect(rules).toContain('<code>Authorization: Bearer &lt;API_KEY></code>');
   expect(rules).not.toMatch(/`|<API/);
 });
 
-// Rules beyond the keywords of the document. The tests over HTTP hold the service to them.
+// OpenAPI has no keyword for these rules, so a sentence states each rule. The tests over HTTP prove that the service follows them.
 it.each([
   'bare or in double quotes. Double quotes also allow spaces',
   'with no charset except utf-8',
@@ -39,7 +39,7 @@ it.each([
   'An undocumented or repeated query parameter answers `400`',
   'This operation has no query parameters',
   '`/v1/pets/` is not `/v1/pets`',
-])('the document or the rules contain: %s', (rule) => {
+])('the OpenAPI document, or the rules on the page at /docs, contain the text: %s', (rule) => {
   const words = JSON.stringify(openApi) + rules.replaceAll(/<\/?code>/g, '`');
   expect(words).toContain(rule);
 });
