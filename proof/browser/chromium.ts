@@ -7,9 +7,10 @@ const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'googl
 const MISSING = `no Chromium: set CHROMIUM_BIN, or put one of ${NAMES.join(', ')} on PATH`;
 
 /**
- * Starts a headless Chromium: `CHROMIUM_BIN` or one on PATH. Without one, the test is skipped, or fails if `CI` is true.
+ * Starts a headless Chromium: `CHROMIUM_BIN`, or a Chromium on `PATH`. If there is none, the test is skipped, or fails
+ * if `CI` is `true`.
  *
- * @throws {Error} when `CI` is true and there is none, or when it does not start
+ * @throws {Error} when `CI` is `true` and there is no Chromium, or when Chromium does not start
  */
 export async function startChromium({ skip }: Pick<TestContext, 'skip'>): Promise<Browser> {
   const onPaths = await Promise.all(NAMES.map(onPath));
@@ -18,7 +19,7 @@ export async function startChromium({ skip }: Pick<TestContext, 'skip'>): Promis
     if (process.env['CI'] === 'true') throw new Error(MISSING);
     return skip(MISSING);
   }
-  // Without the sandbox it also runs as root. It opens pages of the tests only.
+  // Chromium needs `--no-sandbox` when it runs as root. It opens only pages of the tests.
   const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
   return await chromium.launch({ executablePath, args });
 }

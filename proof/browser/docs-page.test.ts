@@ -22,32 +22,32 @@ let browser: Browser | undefined;
 
 afterAll(async () => await browser?.close());
 
-type Started = {
+type StartedService = {
   readonly api: Api;
-  /** Where the service is for browsers. */
+  /** The URL of the service for browsers. */
   readonly base: string;
 };
 
-async function start(publicUrl?: string): Promise<Started> {
+async function start(publicUrl?: string): Promise<StartedService> {
   const api = await startApi({ publicUrl });
   onTestFinished(() => api.close());
   return { api, base: api.url };
 }
 
-/** Starts the service behind a proxy that serves it below a path. */
-async function startBelowPath(): Promise<Started> {
+/** Starts the service behind a proxy that adds a path to its URLs. */
+async function startBelowPath(): Promise<StartedService> {
   const proxy = createServer(({ method, headers, url = '' }, outgoing) => {
     if (!url.startsWith('/shop/')) {
       outgoing.writeHead(404).end();
       return;
     }
     const path = url.slice('/shop'.length);
-    const onwards = httpRequest({ host: '127.0.0.1', port: api.port, method, headers, path });
-    onwards.on('response', (answer) => {
+    const forwarded = httpRequest({ host: '127.0.0.1', port: api.port, method, headers, path });
+    forwarded.on('response', (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
-    onwards.end();
+    forwarded.end();
   }).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/shop`;
@@ -60,13 +60,13 @@ async function startBelowPath(): Promise<Started> {
   return { api, base };
 }
 
-type Visit = Started & {
+type Visit = StartedService & {
   readonly page: Page;
-  /** What the console says of problems, violations of the Content-Security-Policy included. */
+  /** The errors and warnings in the console, such as violations of the Content-Security-Policy. */
   readonly problems: string[];
   /** The URLs of all requests. */
   readonly urls: string[];
-  /** The bytes that the service has sent: headers and bodies, as compressed. */
+  /** The number of bytes that the service has sent: headers and compressed bodies. */
   readonly transferred: () => Promise<number>;
 };
 
@@ -74,10 +74,10 @@ type Options = {
   readonly path?: string;
   readonly viewport?: typeof LAPTOP;
   readonly colorScheme?: ColorScheme;
-  readonly service?: () => Promise<Started>;
+  readonly service?: () => Promise<StartedService>;
 };
 
-/** Opens the page of a new service, and waits for the first operation. */
+/** Starts a service, opens its docs page, and waits until the page shows the first operation. */
 async function visit(
   context: TestContext,
   { path = '/docs', viewport = LAPTOP, colorScheme = 'light', service = start }: Options = {},
@@ -105,8 +105,8 @@ async function visit(
   return { api, base, page, problems, urls, transferred };
 }
 
-/** What of a visit must always hold. */
-function expectQuiet({ base, problems, urls }: Visit): void {
+/** Expects that the console has no errors, and that the browser has sent requests only to the service. */
+function expectNoProblems({ base, problems, urls }: Visit): void {
   expect(problems).toStrictEqual([]);
   expect(urls.filter((url) => !url.startsWith(`${base}/`) && !url.startsWith('data:'))).toStrictEqual([]);
 }
@@ -126,7 +126,7 @@ async function press(page: Page, selector: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Replaces the text of a field. */
+/** Replaces the text of a field, with the keyboard. */
 async function type(page: Page, selector: string, text: string): Promise<void> {
   await tabTo(page, selector);
   await page.keyboard.press('ControlOrMeta+a');
@@ -138,7 +138,7 @@ const block = (operation: string) => `#operations-animals-${operation}`;
 const KEY_FIELD = '#key';
 const KEEP_BOX = '#keep-key';
 
-/** Executes an operation with the keyboard, and returns status, headers and body as the page shows them. */
+/** Executes an operation with the keyboard. Returns the request and the answer, with the body as the page shows it. */
 async function execute(page: Page, operation: string) {
   const [response] = await Promise.all([
     page.waitForResponse((answer) => answer.url().includes('/v1/pets')),
@@ -157,6 +157,7 @@ async function execute(page: Page, operation: string) {
   };
 }
 
+/** Types the API key. `keep` also ticks the box that keeps the key for the tab. */
 async function authorize({ page, api }: Visit, keep = false): Promise<void> {
   await type(page, KEY_FIELD, ` ${api.key} `);
   if (!keep) return;
@@ -164,7 +165,7 @@ async function authorize({ page, api }: Visit, keep = false): Promise<void> {
   await page.keyboard.press('Space');
 }
 
-/** What axe-core finds, of whatever impact. */
+/** Returns every violation that axe-core finds, of any impact. */
 async function findings(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as AxeResults;
@@ -174,7 +175,10 @@ async function findings(page: Page): Promise<readonly (readonly [string, readonl
   ]);
 }
 
-/** Runs in the page: what is broken, cut or covered in what it shows. */
+/**
+ * A program that runs in the page. It returns the words that are broken into two lines, the texts that a button covers, and
+ * the values that their fields cut off.
+ */
 const LAYOUT_PROBLEMS = `(() => {
   const problems = [];
   const lines = new Map();
@@ -182,7 +186,7 @@ const LAYOUT_PROBLEMS = `(() => {
   while (texts.nextNode()) {
     if (!texts.currentNode.parentElement.checkVisibility()) continue;
     const range = document.createRange();
-    // A URL may be longer than a line.
+    // URLs are skipped, because a URL may be longer than a line.
     for (const { 0: word, index } of texts.currentNode.data.matchAll(/https?:\\S+|\\w+/g)) {
       if (word.includes(':')) continue;
       range.setStart(texts.currentNode, index);
@@ -214,26 +218,26 @@ const LAYOUT_PROBLEMS = `(() => {
   return scrollWidth === clientWidth ? problems : [...problems, 'wider than the screen: ' + scrollWidth];
 })()`;
 
-/** Opens everything that is folded in the operations that match. */
+/** Opens all folded parts of the operations that match the selector. */
 async function unfold(page: Page, operations: string): Promise<void> {
   await page.evaluate(
     `document.querySelectorAll('${operations} details').forEach((each) => (each.open = true))`,
   );
 }
 
-/** What to fill in, in each operation. */
+/** A field and its value for each operation. */
 const FIELDS = [
   ['listPets', '[data-param-name="limit"] input', '1'],
   ['createPet', '.body-param__text', '{"name":"Rex","categoryId":7}'],
   ['getPet', '[data-param-name="petId"] input', MAX],
 ] as const;
 
-/** Not `waitForFunction`, whose later polls are an `eval` that the policy of the page refuses. */
-async function becomesTrue(page: Page, expression: string): Promise<void> {
+/** Waits for an expression. `waitForFunction` of Playwright uses `eval`, which the page's policy refuses. */
+async function waitUntilTrue(page: Page, expression: string): Promise<void> {
   await expect.poll(() => page.evaluate(expression)).toBe(true);
 }
 
-/** For the README, if `WRITE_SCREENSHOTS` is set. */
+/** Writes a screenshot for the README if `WRITE_SCREENSHOTS` is set. */
 async function screenshot(page: Page, name: string): Promise<void> {
   if (process.env['WRITE_SCREENSHOTS'] === undefined) return;
   const folder = join(ROOT, 'docs/screenshots');
@@ -242,7 +246,7 @@ async function screenshot(page: Page, name: string): Promise<void> {
 }
 
 describe('the docs page in a browser', () => {
-  test('with the keyboard only: authorize, create, list, next page, get, an error', async (context) => {
+  test('can be used with the keyboard only: to authorize, create, list, page, get, and see an error', async (context) => {
     const visited = await visit(context);
     const { page } = visited;
     await authorize(visited);
@@ -272,42 +276,43 @@ describe('the docs page in a browser', () => {
     expect(second.body).toContain(`"categoryId": ${MAX},`);
     await page.locator(`${block('listPets')} .live-responses-table`).scrollIntoViewIfNeeded();
     await screenshot(page, 'docs-list');
-    expectQuiet(visited);
+    expectNoProblems(visited);
 
     await press(page, `${block('getPet')} .opblock-summary-control`);
     await type(page, `${block('getPet')} [data-param-name="petId"] input`, MAX);
     const missing = await execute(page, 'getPet');
     expect(missing).toMatchObject({ status: 404, url: `${visited.api.url}/v1/pets/${MAX}` });
     expect(missing.body).toContain('"code": "PET_NOT_FOUND"');
-    // Browsers log an answer of 404.
+    // The browser itself logs the answer 404.
     expect(visited.problems.splice(0)).toStrictEqual([expect.stringContaining('404 (Not Found)')]);
-    expectQuiet(visited);
+    expectNoProblems(visited);
   });
 
-  test('opens at the operation or the section that a link leads to, also on the page', async (context) => {
+  test('shows the operation or the section that the fragment of its URL names, also when the fragment changes', async (context) => {
     const visited = await visit(context, { path: '/docs#getPet' });
     const { page } = visited;
     const isInView = (element: string) => `Math.abs(${element}.getBoundingClientRect().top) < innerHeight`;
     await page.locator(`${block('getPet')} .execute`).waitFor();
     expect(await page.locator('.execute').count()).toBe(1);
-    await becomesTrue(page, isInView(`document.querySelector('${block('getPet')}')`));
+    await waitUntilTrue(page, isInView(`document.querySelector('${block('getPet')}')`));
     await page.evaluate("location.hash = 'createPet'");
     await page.locator(`${block('createPet')} .execute`).waitFor();
-    expectQuiet(visited);
+    expectNoProblems(visited);
 
     const rules = await visit(context, { path: '/docs#errors' });
-    await becomesTrue(rules.page, isInView("document.getElementById('errors')"));
+    await waitUntilTrue(rules.page, isInView("document.getElementById('errors')"));
     expect(await rules.page.locator('#errors h3').innerText()).toBe('Errors');
-    expectQuiet(rules);
+    expectNoProblems(rules);
   });
 
   test.for([
     ['below the path of PUBLIC_URL, behind a proxy', startBelowPath],
-    ['that serves it, even if PUBLIC_URL is elsewhere', () => start('https://petstore.example')],
+    ['that serves the page, even if PUBLIC_URL is another server', () => start('https://petstore.example')],
   ] as const)('calls the service %s, with a key that was typed early', async ([, service], context) => {
     const visited = await visit(context, { path: '/', service });
     const { api, page, base } = visited;
     expect(page.url()).toBe(`${base}/docs`);
+    // The key is typed before the page has the OpenAPI document.
     const typeEarly = () => page.locator(KEY_FIELD).fill(api.key);
     await page.route('**/openapi.json', (route) => typeEarly().then(() => route.continue()));
     await page.reload();
@@ -318,7 +323,7 @@ describe('the docs page in a browser', () => {
       status: 200,
       url: `${base}/v1/pets?limit=1&cursor=v1.0000000000000000`,
     });
-    expectQuiet(visited);
+    expectNoProblems(visited);
   });
 
   test('shows the first operation without scrolling on a laptop, in less than 1.5 MB', async (context) => {
@@ -326,14 +331,14 @@ describe('the docs page in a browser', () => {
     const box = await visited.page.locator(block('listPets')).boundingBox();
     expect(box!.y + box!.height).toBeLessThan(LAPTOP.height);
     expect(await visited.transferred()).toBeLessThan(1_500_000);
-    expectQuiet(visited);
+    expectNoProblems(visited);
   });
 
   test.for([
     ['phone', PHONE],
     ['laptop', LAPTOP],
     ['wide screen', WIDE],
-  ] as const)('fills a %s: nothing is broken, cut, covered or left empty', async ([, viewport], context) => {
+  ] as const)('fits a %s: no text is broken, cut off or covered', async ([, viewport], context) => {
     const visited = await visit(context, { viewport });
     const { page } = visited;
     expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
@@ -349,7 +354,7 @@ describe('the docs page in a browser', () => {
     expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
   });
 
-  test('an operation says its whole path, and that it is deprecated', async (context) => {
+  test('shows the whole path of each operation, and which operation is deprecated', async (context) => {
     const { page } = await visit(context);
     expect(await page.locator('.opblock-summary-control').allInnerTexts()).toStrictEqual([
       'GET\n/v1/pets\nList animals',
@@ -371,7 +376,7 @@ describe('the docs page in a browser', () => {
     );
   });
 
-  test('the tables of its rules name every scope, every limit and every code', async (context) => {
+  test('has tables with every scope, every limit and every error code', async (context) => {
     const visited = await visit(context);
     const rows = (table: string) => visited.page.locator(`#${table}-rows tr`).allInnerTexts();
     expect(await rows('scope')).toStrictEqual([
@@ -389,12 +394,12 @@ describe('the docs page in a browser', () => {
       new Set(Object.entries(ERRORS).map(([code, [status]]) => `${code} ${status}`)),
     );
     expect(codes.every(([, , meaning = '']) => /^[A-Z].*\.$/.test(meaning))).toBe(true);
-    expectQuiet(visited);
+    expectNoProblems(visited);
   });
 
   test.for([
-    ['forgets the key', false],
-    ['keeps the key for the tab, if asked', true],
+    ['forgets the key when it is loaded again', false],
+    ['keeps the key for the tab if the box is ticked', true],
   ] as const)('%s', async ([, keep], context) => {
     const visited = await visit(context, { path: '/docs#listPets' });
     const { page, api } = visited;
@@ -418,7 +423,7 @@ describe('the docs page in a browser', () => {
     ['dark', 'laptop', LAPTOP, 1050, 'rgb(28, 32, 34)'],
     ['light', 'phone', PHONE, 2400, 'rgb(255, 255, 255)'],
     ['dark', 'phone', PHONE, 2400, 'rgb(28, 32, 34)'],
-  ] as const)('has the colours of the system, and axe finds nothing, %s on a %s', async (row, context) => {
+  ] as const)('has the colours of the system, and axe finds nothing: %s, on a %s', async (row, context) => {
     const [colorScheme, , viewport, maxHeight, background] = row;
     const visited = await visit(context, { colorScheme, viewport });
     const { page } = visited;
@@ -433,7 +438,7 @@ describe('the docs page in a browser', () => {
       const { height } = (await page.locator(block(operation)).boundingBox())!;
       expect(height).toBeLessThan(maxHeight);
     }
-    // One operation: axe reads every cell.
+    // Only one operation is unfolded, because axe is slow: it reads every cell.
     await unfold(page, block('getPet'));
     expect(await findings(page)).toStrictEqual([]);
   });

@@ -17,9 +17,9 @@ it('the page about clients has a block for each language, which npm run test:cli
   expect(commands.map(({ section }) => section)).toStrictEqual(['Run one', ...run, 'Other generators']);
 });
 
-it.each(Object.entries(GENERATORS))('shows how %s is called', (_name, generator) => {
+it.each(Object.entries(GENERATORS))('the page about clients shows how to generate %s', (_name, generator) => {
   const { generate = '' } = 'heading' in generator ? {} : generator;
-  // The document may break the line.
+  // The document may break a command into several lines.
   expect(document.replaceAll(/ \\\n +/g, ' ')).toContain(generate);
 });
 
@@ -27,25 +27,25 @@ const block = blocksOf(document).find(({ language }) => language === 'js')?.text
 const globals = { URLSearchParams, Response, fetch, setTimeout: setImmediate };
 const follow = runInNewContext(`(${block})`, globals) as (...args: readonly unknown[]) => Promise<never>;
 
-it('the feed of the page shows every animal once: of two pages, and one that is added later', async () => {
+it('the feed on the page yields every animal of two pages once, and an animal that is added later', async () => {
   const url = `${(await startService()).url}/v1`;
   const add = () => ask(`${url}/pets`, { body: '{"name":"Rex","categoryId":7}' });
   await Promise.all(Array.from({ length: 101 }, add));
-  const seen: number[] = [];
-  const enough = new Error('enough');
+  const ids: number[] = [];
+  const lastAnimal = new Error('the last animal');
 
   const following = follow(url, KEY, async ({ id }: { readonly id: number }) => {
-    seen.push(id);
+    ids.push(id);
     if (id === 101) await add();
-    if (id === 102) throw enough;
+    if (id === 102) throw lastAnimal;
   });
 
-  await expect(following).rejects.toBe(enough);
-  expect(seen).toStrictEqual(Array.from({ length: 102 }, (_, index) => index + 1));
+  await expect(following).rejects.toBe(lastAnimal);
+  expect(ids).toStrictEqual(Array.from({ length: 102 }, (_, index) => index + 1));
 });
 
-it('the feed of the page asks again after a 502 and a 504, skips a damaged animal, and ends at a 401', async () => {
-  const asked: (string | undefined)[] = [];
+it('the feed on the page repeats a request after a 502 and a 504, skips a damaged animal, and fails at a 401', async () => {
+  const requestUrls: (string | undefined)[] = [];
   const answers = [
     { status: 502 },
     { status: 504 },
@@ -54,19 +54,19 @@ it('the feed of the page asks again after a 502 and a 504, skips a damaged anima
     { status: 401, body: 'no key' },
   ];
   const server = createServer((request, response) => {
-    const { status, headers, body } = answers[asked.push(request.url) - 1]!;
+    const { status, headers, body } = answers[requestUrls.push(request.url) - 1]!;
     response.writeHead(status, headers).end(body);
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const seen: number[] = [];
+  const ids: number[] = [];
   const following = follow(`http://127.0.0.1:${port}`, KEY, ({ id }: { readonly id: number }) =>
-    seen.push(id),
+    ids.push(id),
   );
 
   await expect(following).rejects.toMatchObject({ message: 'no key' });
-  expect(seen).toStrictEqual([2]);
+  expect(ids).toStrictEqual([2]);
   const [first, next] = ['/pets?limit=100', '/pets?limit=100&cursor=past-1'];
-  expect(asked).toStrictEqual([first, first, first, next, next]);
+  expect(requestUrls).toStrictEqual([first, first, first, next, next]);
 });

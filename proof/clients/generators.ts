@@ -1,17 +1,19 @@
 import type { Tool } from './tools.ts';
 
-/** A client generator. Its folder in `examples/clients` has its configuration and the program that uses the client. */
+/** A client generator. A folder of `examples/clients` has its configuration and a program that uses its client. */
 export type Generator = {
   readonly needs: readonly Tool[];
-  /** What the program prints. {@link TRANSCRIPT} by default. */
+  /** The output of the program. The default is {@link TRANSCRIPT}. */
   readonly output?: string;
 } & (
-  | Called
-  | { /** The block below it in `examples/clients/README.md` does everything. */ readonly heading: string }
+  | Commands
+  | {
+      /** The heading of a block in `examples/clients/README.md` that does it all. */ readonly heading: string;
+    }
 );
 
-export type Called = {
-  /** Generates the client from the `openapi.json` in the folder. A command line, run in the folder. */
+export type Commands = {
+  /** A command line that generates the client from `openapi.json`. It runs in the folder of the generator. */
   readonly generate?: string;
   readonly compile: string;
   readonly run: string;
@@ -26,7 +28,7 @@ const PETS = [
 ];
 const REUSED = 'the idempotency key has been used for something else; use a new one';
 
-/** What every program prints: the animals that it adds, those that it lists, and how an addition is refused. */
+/** The output of every program: the animals that it adds, the animals that it lists, and a refused addition. */
 export const TRANSCRIPT = [
   ...PETS.map((pet) => `created ${pet}`),
   ...PETS.map((pet) => `listed ${pet}`),
@@ -43,7 +45,7 @@ const BODIES = [
   '{"id":5,"name":"Kit","categoryId":5,"status":"available"}',
 ];
 
-/** What curl prints: the bodies of the answers as they are. */
+/** The output of curl: the unchanged bodies of the answers. */
 const CURL_OUTPUT = [
   ...BODIES,
   `[${BODIES.slice(0, 2).join(',')}]`,
@@ -65,7 +67,7 @@ const PYTHON = { compile: 'mypy --strict-equality main.py', run: 'python main.py
 const GO = { compile: 'go vet . && go build -o main .', run: './main' } as const;
 
 export const GENERATORS: Readonly<Record<string, Generator>> = {
-  // First, because its compiler takes longest.
+  // progenitor is first, because its compiler takes longest.
   progenitor: {
     needs: ['cargo'],
     compile: 'cargo build --quiet --locked',

@@ -12,8 +12,8 @@ import { install, missingPrograms, type Tool } from './tools.ts';
 const USAGE = `The suite of the clients: generates, compiles and runs them against the service.
 
   npm run test:clients                  every generator and tool; the first run installs them in a cache
-  npm run test:clients -- --only orval  those whose name contains orval
-                          --report FILE writes the counts as JSON, in the format of vitest's report
+  npm run test:clients -- --only orval  only generators and tools whose name contains orval
+                          --report FILE writes the counts as JSON, in the format of a report of vitest
 
 A generator whose language is not on this machine is left out, with a line that says so.
 `;
@@ -51,18 +51,19 @@ async function main(): Promise<void> {
   const possible = trials.filter((trial) => missing.get(trial)?.length === 0);
   await install(new Set(possible.flatMap(({ needs }) => needs)));
 
-  const waiting = trials.values();
-  const lane = async () => {
-    for (const trial of waiting) {
-      const lacks = missing.get(trial) ?? [];
-      if (lacks.length === 0) await attempt(trial);
-      else leaveOut(trial, lacks);
+  // Several workers take trials from one iterator, so each trial runs once.
+  const remainingTrials = trials.values();
+  const work = async () => {
+    for (const trial of remainingTrials) {
+      const programs = missing.get(trial) ?? [];
+      if (programs.length === 0) await attempt(trial);
+      else leaveOut(trial, programs);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, lane));
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
   console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts['left out']} skipped`);
   if (values.report !== undefined) await writeFile(values.report, JSON.stringify(report()));
-  // A run without a passed trial proves nothing.
+  // A run in which no trial passed proves nothing, so it fails.
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
 }
 
@@ -79,9 +80,9 @@ async function attempt({ name, run }: Trial): Promise<void> {
   console.log(`${outcome.padEnd(8)} ${name} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
 }
 
-function leaveOut({ name }: Trial, lacks: readonly string[]): void {
+function leaveOut({ name }: Trial, missingNames: readonly string[]): void {
   counts['left out']++;
-  console.log(`LEFT OUT ${name}: this machine has no ${lacks.join(', no ')}`);
+  console.log(`LEFT OUT ${name}: this machine has no ${missingNames.join(', no ')}`);
 }
 
 function report(): object {

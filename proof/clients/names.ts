@@ -13,17 +13,17 @@ const CHARACTERS = ['', ...Array.from(' 7~/\\"é名🐈\u{10ffff}\u200b\u0000\t\
 
 const NAMES = [
   ...CHARACTERS.flatMap((character) => [character, `${character}Rex`, `Rex ${character}x`]),
-  // Languages differ on some of these alone.
+  // Programming languages differ on whether these characters are white space.
   ...Array.from('\u0085\u00a0\u180e\u2028\u3000\ufeff', (character) => ` ${character}x `),
   'x'.repeat(255),
 ];
 const ACCEPTED = NAMES.filter((name) => petNameProblem(name) === undefined);
 
 /**
- * Lets a program judge names by the document that the service serves.
+ * Runs a program that checks names with the pattern in the service's OpenAPI document, and compares its result with ours.
  *
- * @param command run in a folder with the programs of `names`, `openapi.json` and `names.json`
- * @throws {Error} when the program cannot read the document, or accepts other names than the service
+ * @param command runs in a folder with `openapi.json`, `names.json`, and the programs of the folder `names`
+ * @throws {Error} when the program fails, or accepts other names than the service
  */
 export async function judgeNames(program: string, command: string): Promise<void> {
   await using service = await startService();

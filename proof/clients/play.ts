@@ -5,7 +5,7 @@ import { API_KEY } from '../failure/service-process.ts';
 import { blocksOf, readDocument } from '../../test/support/document.ts';
 import { ROOT } from '../../test/support/process.ts';
 import { TcpProxy } from '../../test/support/tcp-proxy.ts';
-import { type Called, type Generator, TRANSCRIPT } from './generators.ts';
+import { type Commands, type Generator, TRANSCRIPT } from './generators.ts';
 import { startService } from './service.ts';
 import { shell } from './shell.ts';
 import { CLONES, ENV, READER_ENV, WORK } from './tools.ts';
@@ -15,7 +15,7 @@ const RUN_TIMEOUT_MS = 60_000;
 
 type Api = { readonly PETSTORE_URL: string; readonly PETSTORE_KEY: string };
 
-/** What reaches the service: the answer of the first POST is lost, and the client sends it again. */
+/** The requests that reach the service. The answer to the first POST is lost, so the client sends this POST twice. */
 const REQUESTS = [
   'POST 201',
   ...Array<string>(5).fill('POST 201'),
@@ -24,7 +24,7 @@ const REQUESTS = [
 ];
 
 /**
- * Generates a client, compiles it together with its example, and runs that against a service.
+ * Generates a client, compiles it together with its example, and runs the example against a service.
  *
  * @throws {Error} when a step fails, or when the program prints or sends anything unexpected
  */
@@ -35,16 +35,16 @@ export async function play(name: string, generator: Generator): Promise<void> {
   proxy.loseAnswers(Buffer.from('POST '), 1);
   const api = { PETSTORE_URL: `http://127.0.0.1:${proxy.port}/v1`, PETSTORE_KEY: API_KEY };
   const printed = await ('heading' in generator
-    ? paste(name, generator.heading, api)
+    ? runBlock(name, generator.heading, api)
     : generate(name, generator, api));
   const { output = TRANSCRIPT } = generator;
-  // Those who install packages report before it.
+  // Only the end of the output is compared, because a command that installs packages prints more before it.
   strictEqual(printed.slice(-output.length), output);
   deepStrictEqual(await service.stop(), REQUESTS);
 }
 
-/** Runs a block of the page in a clone that has nothing but the example and the document. */
-async function paste(name: string, heading: string, api: Api): Promise<string> {
+/** Runs a block of the page in a directory that has only the example and the OpenAPI document. */
+async function runBlock(name: string, heading: string, api: Api): Promise<string> {
   const directory = join(CLONES, name);
   const cwd = join(directory, 'petstore');
   await rm(directory, { recursive: true, force: true });
@@ -56,7 +56,7 @@ async function paste(name: string, heading: string, api: Api): Promise<string> {
   return shell(block, { cwd, env: { ...READER_ENV, ...api }, timeoutMs: BUILD_TIMEOUT_MS });
 }
 
-async function generate(name: string, commands: Called, api: Api): Promise<string> {
+async function generate(name: string, commands: Commands, api: Api): Promise<string> {
   const cwd = join(WORK, name);
   await rm(cwd, { recursive: true, force: true });
   await cp(join(ROOT, 'examples/clients', name), cwd, { recursive: true });

@@ -9,16 +9,17 @@ import { ENV, WORK } from './tools.ts';
 
 const TIMEOUT_MS = 120_000;
 
-/** The example of getPet is the pet with this id. */
+/** The example of `getPet` in the OpenAPI document reads the pet with this id. */
 const EXAMPLE_ID = 42;
 
-const ANSWERS = { 'List animals': 200, 'Add an animal': 201, 'Get an animal': 200 };
+/** The expected status of the answer to each request of the collection. */
+const EXPECTED_STATUSES = { 'List animals': 200, 'Add an animal': 201, 'Get an animal': 200 };
 
 type Execution = { readonly item: { readonly name: string }; readonly response?: { readonly code: number } };
 
 /**
- * Converts the document that the service serves into a Postman collection, and runs its requests unchanged: only the
- * API key is filled in.
+ * Converts the OpenAPI document of the service into a Postman collection, and runs its requests. Only the API key is
+ * added to them.
  *
  * @throws {Error} when a request does not succeed
  */
@@ -41,7 +42,7 @@ export async function postman(): Promise<void> {
   const { run } = JSON.parse(await readFile(join(cwd, 'run.json'), 'utf8'));
   const executions: readonly Execution[] = run.executions;
   const answers = Object.fromEntries(executions.map(({ item, response }) => [item.name, response?.code]));
-  deepStrictEqual(answers, ANSWERS);
+  deepStrictEqual(answers, EXPECTED_STATUSES);
 }
 
 async function addPets(url: string): Promise<void> {

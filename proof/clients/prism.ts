@@ -16,7 +16,7 @@ const NEW_PET = {
 };
 const GET = { headers: AUTHORIZATION };
 
-/** Requests through Prism, the status of each answer, and whether Prism finds it in breach of the document. */
+/** Requests through Prism, the expected status of each answer, and whether Prism must find a violation of the document. */
 const REQUESTS = [
   ['/pets', NEW_PET, 201, false],
   ['/pets', { ...NEW_PET, headers: { ...NEW_PET.headers, 'idempotency-key': 'once' } }, 201, false],
@@ -26,7 +26,7 @@ const REQUESTS = [
   ['/pets?status=sold', GET, 200, false],
   ['/pets/1', GET, 200, false],
   ['/pets/999', GET, 404, false],
-  // Breaches by the client, to see that Prism sees them.
+  // Requests that violate the document, to prove that Prism finds violations.
   ['/pets?limit=0', GET, 400, true],
   ['/pets', { ...NEW_PET, body: '{"name": "Rex"}' }, 400, true],
   ['/pets', {}, 401, true],
@@ -35,7 +35,7 @@ const REQUESTS = [
 /**
  * Sends requests through Prism, which validates them and their answers against the document that the service serves.
  *
- * @throws {Error} when an answer has another status, or when Prism finds a breach where there should be none
+ * @throws {Error} when an answer has another status than expected, or when Prism finds other violations than expected
  */
 export async function prism(): Promise<void> {
   await using service = await startService();
@@ -50,12 +50,12 @@ export async function prism(): Promise<void> {
   const program = new Program(child);
   try {
     await program.printed(/Prism is listening/);
-    const seen = [];
+    const found = [];
     for (const [path, question] of REQUESTS) {
       const { status, headers } = await ask(`http://127.0.0.1:${port}${path}`, question);
-      seen.push([path, question, status, headers['sl-violations'] !== undefined]);
+      found.push([path, question, status, headers['sl-violations'] !== undefined]);
     }
-    deepStrictEqual(seen, REQUESTS);
+    deepStrictEqual(found, REQUESTS);
   } finally {
     await program.kill();
   }

@@ -6,14 +6,14 @@ import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 export type LoggedService = AsyncDisposable & {
   readonly url: string;
   /**
-   * Stops the service, which completes its log.
+   * Stops the service, so that its log is complete.
    *
-   * @returns method and status of the requests that matched a route under `/v1`, in the order of their answers
+   * @returns the method and the status of each request to a route under `/v1`, in the order of their answers
    */
   readonly stop: () => Promise<readonly string[]>;
 };
 
-/** The service as its users run it, with no pets, in memory. */
+/** Starts a service with its pets in memory, where there are none. */
 export async function startService(): Promise<LoggedService> {
   const directory = await temporaryDirectory('clients');
   const logPath = join(directory.path, 'log');

@@ -3,7 +3,7 @@ import { Program } from '../../test/support/process.ts';
 
 export type ShellOptions = {
   readonly cwd: string;
-  /** Added to the environment of this process. */
+  /** Variables that are added to the environment of this process. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 };
@@ -11,9 +11,9 @@ export type ShellOptions = {
 const MAX_OUTPUT_CHARACTERS = 6_000;
 
 /**
- * Runs a command line. Resolves with its standard output. Every process that it started has then ended.
+ * Runs a command line. Resolves with its standard output, after every process that the command started has ended.
  *
- * @throws {Error} when the command fails or takes too long; the message has the end of its output
+ * @throws {Error} when the command fails or takes longer than `timeoutMs`. The message has the end of the output
  */
 export async function shell(command: string, { cwd, env, timeoutMs }: ShellOptions): Promise<string> {
   const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {

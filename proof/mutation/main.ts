@@ -1,13 +1,14 @@
 /**
- * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test. For the storages
- * and the tokens they include `test/contracts`.
+ * Runs mutation tests for one or more folders of `src`, one after another. A folder of `src` is tested by the folder of
+ * the same name in `test`. The storages and the tokens are also tested by `test/contracts`.
  *
  *   npm run mutation -- domain adapters/json
  *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'
  *   npm run mutation -- domain --disable-bail
  *
- * Leaves Stryker's reports in reports/mutation and writes the scores into proof/mutation/results.md. Without bail, a mutant meets
- * all tests that reach it, and the tests that kill none are printed.
+ * It writes Stryker's reports to reports/mutation and the scores to proof/mutation/results.md. With --disable-bail, Stryker
+ * runs all tests of a mutant instead of stopping at the first one that fails. Then the tests that kill no mutant are
+ * printed.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -17,9 +18,9 @@ import { type MutationReport, writeScores } from '../../scripts/mutation-scores.
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    /** Instead of all files of the folder. */
+    /** The files to change, instead of all files of the folder. */
     mutate: { type: 'string', multiple: true },
-    /** Instead of all tests of the folder. */
+    /** The tests to run, instead of all tests of the folder. */
     tests: { type: 'string', multiple: true },
     'disable-bail': { type: 'boolean', default: false },
     'dry-run-only': { type: 'boolean', default: false },
@@ -29,10 +30,10 @@ if (positionals.length === 0)
   throw new Error('usage: npm run mutation -- FOLDER… [--mutate GLOB] [--tests GLOB]');
 
 for (const folder of positionals) {
-  const ofPort = /^adapters\/(?:memory|mongodb|sqlite|tokens)/.test(folder)
+  const contracts = /^adapters\/(?:memory|mongodb|sqlite|tokens)/.test(folder)
     ? ['test/contracts/*.test.ts']
     : [];
-  process.env['MUTATION_TESTS'] = (values.tests ?? [`test/${folder}/**/*.test.ts`, ...ofPort]).join(' ');
+  process.env['MUTATION_TESTS'] = (values.tests ?? [`test/${folder}/**/*.test.ts`, ...contracts]).join(' ');
   const part = values.mutate === undefined ? '' : `-${Date.now()}`;
   const report = `reports/mutation/${folder.replaceAll('/', '-')}${part}.json`;
   mkdirSync('reports/mutation', { recursive: true });
@@ -49,8 +50,8 @@ for (const folder of positionals) {
 
 function printIdleTests({ files, testFiles }: MutationReport): void {
   const mutants = Object.values(files).flatMap((file) => file.mutants);
-  const busy = new Set(mutants.flatMap(({ killedBy = [] }) => killedBy));
+  const killers = new Set(mutants.flatMap(({ killedBy = [] }) => killedBy));
   for (const [path, { tests }] of Object.entries(testFiles)) {
-    for (const { id, name } of tests) if (!busy.has(id)) console.log(`kills nothing: ${path}: ${name}`);
+    for (const { id, name } of tests) if (!killers.has(id)) console.log(`kills nothing: ${path}: ${name}`);
   }
 }

@@ -14,12 +14,12 @@ import { page } from './page.ts';
 import { rowsOf, type Sample, type SeriesName } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
-const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
+const USAGE = `The soak: sends a mixed load for a long time, and reports whether memory, files or latencies grow.
 
   npm run soak                     20 minutes on SQLite; writes proof/soak/results.md
   npm run soak -- --minutes 3
-              --store mongodb      or memory; writes nothing
-              --leak               with a leak in the service, which must be found; writes nothing
+              --store mongodb      on mongodb or memory instead of sqlite; writes no page
+              --leak               with a memory leak in the service, which the soak must find; writes no page
 `;
 
 const { values } = parseArgs({
@@ -31,18 +31,19 @@ const { values } = parseArgs({
   },
 });
 
-/** A program that the service runs besides. */
-const besides = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
+/** Returns the option of Node that runs this program inside the service. */
+const importOption = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
 
 /**
- * What is left in memory is then what the service holds, and not garbage of the last minutes. No divisor of the time
- * between two samples, which would show the time since the last collection as a slope.
+ * The time between two forced garbage collections. They remove garbage, so that the samples show the memory that the
+ * service really uses. This time does not divide the time between two samples: otherwise each sample would come a little
+ * later after a collection than the one before, and that would look like growth.
  */
 const COLLECT_MS = 3_091;
-const COLLECT = `--expose-gc ${besides(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;
+const COLLECT = `--expose-gc ${importOption(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;
 
-/** Keeps 20 KiB more every 100 ms. */
-const LEAK = besides(
+/** A leak of 20 KiB per 100 ms. */
+const LEAK = importOption(
   'const kept = []; setInterval(() => kept.push(Array.from({ length: 500 }, (_, i) => `${kept.length} ${i}`)), 100).unref()',
 );
 
@@ -59,9 +60,9 @@ async function openStore(): Promise<Store> {
   }
   const directory = await temporaryDirectory('soak');
   const file = join(directory.path, 'petstore.db');
-  const ofFile = { url: `sqlite:${file}`, file };
+  const fileStore = { url: `sqlite:${file}`, file };
   return {
-    ...(values.store === 'memory' ? { url: 'memory:' } : ofFile),
+    ...(values.store === 'memory' ? { url: 'memory:' } : fileStore),
     [Symbol.asyncDispose]: directory.remove,
   };
 }
@@ -113,20 +114,20 @@ async function main(): Promise<void> {
   if (grew.length > 0 || wrong.length > 0 || service.errors !== '') process.exitCode = 1;
 }
 
-/** Looks at the service for this long. */
+/** Takes samples of the service for `lengthMs`. */
 async function sample(
   lengthMs: number,
   metricsUrl: string,
   clients: MixedLoad,
   file: string | undefined,
 ): Promise<readonly Sample[]> {
-  const begunMs = performance.now();
+  const startedMs = performance.now();
   const samples: Sample[] = [];
-  while (performance.now() - begunMs < lengthMs) {
+  while (performance.now() - startedMs < lengthMs) {
     await sleep(Math.max(1_000, lengthMs / SAMPLES));
-    const latenciesMs = clients.take();
+    const latenciesMs = clients.takeLatencies();
     samples.push({
-      atMs: performance.now() - begunMs,
+      atMs: performance.now() - startedMs,
       ...(await metricsOf(metricsUrl)),
       walBytes: await sizeOf(file, '-wal'),
       databaseBytes: await sizeOf(file, ''),

@@ -2,10 +2,10 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Question } from '../failure/ask.ts';
 
-/** How many requests a client sends before it opens a new connection. */
-const REQUESTS_A_CONNECTION = 40;
+/** The number of requests after which a client opens a new connection. */
+const REQUESTS_PER_CONNECTION = 40;
 
-/** The pause of a client between two requests, in milliseconds: the machine is not to be the bottleneck. */
+/** The pause of a client between two requests, in milliseconds. It is needed so that the machine is not overloaded. */
 const PAUSE_MS = 8;
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}';
@@ -13,7 +13,7 @@ const WRONG_PET = '{"name":"","categoryId":"seven"}';
 
 type Kind = { readonly path: string; readonly status: number; readonly question?: Question };
 
-/** What the clients send in turn, and the status of its answer. */
+/** The requests that each client sends in this order, again and again, with the expected status of the answer. */
 const KINDS: readonly Kind[] = [
   { path: '/v1/pets', status: 200 },
   { path: '/v1/pets?status=pending&limit=50', status: 200 },
@@ -33,10 +33,11 @@ const KINDS: readonly Kind[] = [
   { path: '/readyz', status: 200 },
 ];
 
-/** Clients that send all kinds of requests until they are stopped, and check the status of each answer. */
+/** Clients that send all kinds of requests until `stop` is called, and check the status of each answer. */
 export class MixedLoad {
-  /** Since the last call of {@link take}. */
+  /** The latencies since the last call of {@link takeLatencies}. */
   #latenciesMs: number[] = [];
+  /** One line per wrong or missing answer. */
   readonly wrong: string[] = [];
   pets = 0;
   requests = 0;
@@ -52,8 +53,8 @@ export class MixedLoad {
     this.#done = Promise.all(Array.from({ length: clients }, (_, index) => this.#client(index)));
   }
 
-  /** The times of the answers since the last call, in milliseconds, in ascending order. */
-  take(): readonly number[] {
+  /** Returns the latencies since the last call, in milliseconds, in ascending order. */
+  takeLatencies(): readonly number[] {
     const taken = this.#latenciesMs.toSorted((a, b) => a - b);
     this.#latenciesMs = [];
     return taken;
@@ -67,8 +68,8 @@ export class MixedLoad {
   async #client(index: number): Promise<void> {
     for (let turn = index; !this.#isStopping; turn++) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      for (let i = 0; i < REQUESTS_A_CONNECTION && !this.#isStopping; i++) {
-        await this.#send(turn * REQUESTS_A_CONNECTION + i, agent);
+      for (let i = 0; i < REQUESTS_PER_CONNECTION && !this.#isStopping; i++) {
+        await this.#send(turn * REQUESTS_PER_CONNECTION + i, agent);
         await sleep(PAUSE_MS);
       }
       agent.destroy();
@@ -84,7 +85,7 @@ export class MixedLoad {
       'content-type': 'application/json',
       ...question.headers,
     };
-    // Each second one repeats a key, and is answered with the pet from before.
+    // Two successive requests may have the same key. The second one is then answered with the pet of the first.
     if ('idempotency-key' in headers) headers['idempotency-key'] = `soak-${this.requests >> 1}`;
     const begun = performance.now();
     try {

@@ -10,7 +10,7 @@ export type SoakFacts = {
   readonly wrong: number;
 };
 
-/** The page about a run. */
+/** Returns the text of the page about a run. */
 export function page(facts: SoakFacts, rows: readonly Row[]): string {
   const { store, machine, minutes, requests, pets, keys, wrong } = facts;
   const lines = rows.map(({ name, level, growth, atMost, holds }) => {

@@ -4,10 +4,12 @@ import { rowsOf, type Sample, type SeriesName } from './series.ts';
 const MIB = 2 ** 20;
 
 /**
- * An hour of a healthy service: the heap is a saw with more and more garbage, memory is busy at the end, the machine
- * stalls now and then, and pets are added to a file.
+ * Returns samples of a healthy service over an hour. Garbage makes the heap rise and fall in steps that grow, resident
+ * memory is high at the end, the machine stalls from time to time, and pets are added to a file.
+ *
+ * @param change returns fields that replace those of a sample
  */
-function samples(spoil: (sample: Sample, hours: number) => Partial<Sample> = () => ({})): readonly Sample[] {
+function samples(change: (sample: Sample, hours: number) => Partial<Sample> = () => ({})): readonly Sample[] {
   return Array.from({ length: 240 }, (_, index) => {
     const hours = index / 240;
     const stalls = index % 31 === 0;
@@ -24,11 +26,11 @@ function samples(spoil: (sample: Sample, hours: number) => Partial<Sample> = () 
       p99Ms: stalls ? 900 : 20,
       pets: index * 1_000,
     };
-    return { ...sample, ...spoil(sample, hours) };
+    return { ...sample, ...change(sample, hours) };
   });
 }
 
-test('a healthy service', () => {
+test('rowsOf finds no growth in the samples of a healthy service', () => {
   expect(rowsOf(samples(), 'in a file').filter(({ holds }) => !holds)).toStrictEqual([]);
 });
 
@@ -42,18 +44,18 @@ test.each<[SeriesName, number]>([
   ['walBytes', 20 * MIB],
   ['databaseBytes', 60 * MIB],
   ['p99Ms', 90],
-])('%s that grows by %d in the hour is found, and nothing else', (name, growth) => {
+])('rowsOf finds that only %s grows if it grows by %d in the hour', (name, growth) => {
   const leaking = samples((sample, hours) => ({ [name]: sample[name] + growth * hours }));
   const grew = rowsOf(leaking, 'in a file').filter(({ holds }) => !holds);
   expect(grew.map((row) => row.name)).toStrictEqual([name]);
 });
 
-test('pets in memory may take memory', () => {
+test('rowsOf allows memory to grow with the pets only if they are in the memory of the service', () => {
   const grown = samples((sample) => ({ databaseBytes: 0, heapBytes: sample.heapBytes + sample.pets * 800 }));
   expect(rowsOf(grown, 'in memory').every(({ holds }) => holds)).toBe(true);
   expect(rowsOf(grown, 'elsewhere').every(({ holds }) => holds)).toBe(false);
 });
 
-test('a short run decides nothing', () => {
+test('rowsOf throws if the run was too short to decide', () => {
   expect(() => rowsOf(samples().slice(0, 20), 'in a file')).toThrow('only 14 samples');
 });

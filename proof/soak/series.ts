@@ -1,53 +1,53 @@
-/** One look at the service. Times are in milliseconds. */
+/** What was measured at one moment. Times are in milliseconds. */
 export type Sample = {
-  /** Since the beginning of the load. */
+  /** The time since the beginning of the load. */
   readonly atMs: number;
   readonly heapBytes: number;
   readonly rssBytes: number;
   readonly externalBytes: number;
   readonly descriptors: number;
-  /** What keeps the event loop alive, such as sockets and timers. */
+  /** The number of handles that keep the event loop alive, such as sockets and timers. */
   readonly resources: number;
-  /** The 99th percentile of how late the event loop was since the last sample. */
+  /** The 99th percentile of the delays of the event loop since the last sample. */
   readonly loopDelayMs: number;
-  /** 0 where the storage has no such file. */
+  /** The size of the file, or 0 if the storage has no such file. */
   readonly walBytes: number;
   readonly databaseBytes: number;
-  /** The 99th percentile of the answers since the last sample, as the clients see it. */
+  /** The 99th percentile of the latencies since the last sample, as the clients measured them. */
   readonly p99Ms: number;
-  /** The pets that were added by now. */
+  /** The number of pets that have been added so far. */
   readonly pets: number;
 };
 
 export type SeriesName = Exclude<keyof Sample, 'atMs' | 'pets'>;
 
-/** The part of a run that fills caches and pools, and lets the compiler work. */
+/** The share of a run in which caches and pools fill, and V8 compiles the code. It is not judged. */
 const WARM_UP = 0.3;
 
-/** The fewest samples after the warm-up that say something. */
+/** The smallest number of samples after the warm-up that is enough to decide. */
 const MIN_SAMPLES = 20;
 
-/** The heap is a saw: only the least of some samples in a row shows what garbage collections leave. */
+/** The heap rises until each garbage collection, so only the least of this number of successive samples counts. */
 const HEAP_WINDOW = 5;
 
 export const MIB = 2 ** 20;
 
 /** What a pet may take in a SQLite file with its indexes, in bytes. It was measured at 110. */
-const BYTES_A_PET_ON_DISK = 200;
+const BYTES_PER_PET_ON_DISK = 200;
 
 /** What a pet may take in the memory of a service that keeps its pets there, in bytes. */
-const BYTES_A_PET_IN_MEMORY = 1_024;
+const BYTES_PER_PET_IN_MEMORY = 1_024;
 
 type Bound = {
   readonly title: string;
   readonly unit: 'MiB' | 'ms' | '';
-  /** By how much the series may grow after the warm-up, by its slope. `level` is its median. */
+  /** The growth that is allowed after the warm-up, for a series with this median. */
   readonly atMost: (level: number) => number;
-  /** Why. */
+  /** The reason why the series may grow so much. */
   readonly because: string;
 };
 
-/** By how much each series may grow. The figures of a shared machine are noisy: they only catch what goes on and on. */
+/** The bound of each series. Measurements on a shared machine are noisy, so the bounds only find lasting growth. */
 export const BOUNDS = {
   heapBytes: {
     title: 'heap',
@@ -95,7 +95,7 @@ export const BOUNDS = {
     title: 'database file',
     unit: 'MiB',
     atMost: () => 2 * MIB,
-    because: `it grows with the pets; ${BYTES_A_PET_ON_DISK} bytes for each one are subtracted`,
+    because: `it grows with the pets; ${BYTES_PER_PET_ON_DISK} bytes for each one are subtracted`,
   },
   p99Ms: {
     title: 'answers, p99',
@@ -111,7 +111,7 @@ export type Row = {
   readonly name: SeriesName;
   /** The median after the warm-up. */
   readonly level: number;
-  /** By how much it grew after the warm-up, by its slope, without what the pets may take. */
+  /** The growth after the warm-up, by the slope, minus the space that the added pets may take. */
   readonly growth: number;
   readonly atMost: number;
   readonly holds: boolean;
@@ -121,18 +121,19 @@ export type Row = {
 export type Place = 'in memory' | 'in a file' | 'elsewhere';
 
 /**
- * Decides whether a series grew after the warm-up: its Theil-Sen slope, times the length of that part.
+ * Decides for each series whether it grew too much after the warm-up. Its growth is its Theil-Sen slope times the length
+ * of that time.
  *
  * @throws {Error} when the run was too short to decide
  */
 export function rowsOf(samples: readonly Sample[], pets: Place): readonly Row[] {
   const end = samples.at(-1)?.atMs ?? 0;
-  const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
-  if (warm.length < MIN_SAMPLES) throw new Error(`only ${warm.length} samples after the warm-up`);
-  const lengthMs = end - warm[0]!.atMs;
+  const judged = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
+  if (judged.length < MIN_SAMPLES) throw new Error(`only ${judged.length} samples after the warm-up`);
+  const lengthMs = end - judged[0]!.atMs;
   return ALL_SERIES.map((name) => {
-    const values = pointsOf(name, warm, pets);
-    const level = median(warm.map((sample) => sample[name]));
+    const values = pointsOf(name, judged, pets);
+    const level = median(judged.map((sample) => sample[name]));
     const growth = slope(values) * lengthMs;
     const atMost = BOUNDS[name].atMost(level);
     return { name, level, growth, atMost, holds: growth <= atMost };
@@ -142,8 +143,8 @@ export function rowsOf(samples: readonly Sample[], pets: Place): readonly Row[] 
 function pointsOf(name: SeriesName, samples: readonly Sample[], pets: Place): readonly Point[] {
   const isFile = name === 'databaseBytes' && pets === 'in a file';
   const isMemory = (name === 'heapBytes' || name === 'rssBytes') && pets === 'in memory';
-  const aPet = isFile ? BYTES_A_PET_ON_DISK : isMemory ? BYTES_A_PET_IN_MEMORY : 0;
-  const points = samples.map((sample) => ({ x: sample.atMs, y: sample[name] - aPet * sample.pets }));
+  const bytesPerPet = isFile ? BYTES_PER_PET_ON_DISK : isMemory ? BYTES_PER_PET_IN_MEMORY : 0;
+  const points = samples.map((sample) => ({ x: sample.atMs, y: sample[name] - bytesPerPet * sample.pets }));
   if (name !== 'heapBytes') return points;
   return points
     .filter((_, index) => index % HEAP_WINDOW === 0)
@@ -156,8 +157,8 @@ function pointsOf(name: SeriesName, samples: readonly Sample[], pets: Place): re
 type Point = { readonly x: number; readonly y: number };
 
 /**
- * The Theil-Sen slope: the median of the slopes between any two points. Single outliers do not move it, as a garbage
- * collection or a busy machine causes them.
+ * Returns the Theil-Sen slope: the median of the slopes between any two points. Single outliers, such as those of a
+ * garbage collection or of a busy machine, do not change it.
  */
 function slope(points: readonly Point[]): number {
   return median(

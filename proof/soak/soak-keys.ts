@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keysCommand } from '../failure/turn-over-keys.ts';
 
-/** How long a made key is used before it is revoked, in milliseconds. */
+/** The time for which clients use a new key before it is revoked, in milliseconds. */
 const KEY_AGE_MS = 10_000;
 
 type Key = { readonly id: string; readonly token: string };
@@ -12,7 +12,7 @@ export class SoakKeys {
   revoked = 0;
   readonly #keys: ReturnType<typeof keysCommand>;
   readonly #first: string;
-  readonly #done: Promise<void>;
+  readonly #allRevoked: Promise<void>;
   #current: Key | undefined;
   #isStopping = false;
 
@@ -20,9 +20,10 @@ export class SoakKeys {
   constructor(databaseUrl: string, first: string) {
     this.#keys = keysCommand(databaseUrl);
     this.#first = first;
-    this.#done = this.#churn();
+    this.#allRevoked = this.#makeAndRevoke();
   }
 
+  /** The tokens that clients may use now. */
   get tokens(): readonly string[] {
     return this.#current === undefined ? [this.#first] : [this.#first, this.#current.token];
   }
@@ -30,10 +31,10 @@ export class SoakKeys {
   /** @throws {Error} if a command failed */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#done;
+    await this.#allRevoked;
   }
 
-  async #churn(): Promise<void> {
+  async #makeAndRevoke(): Promise<void> {
     while (!this.#isStopping) {
       const { stdout } = await this.#keys('create', '--label', 'soak', '--scopes', 'pets:read,pets:write');
       const token = stdout.trim();
@@ -42,7 +43,7 @@ export class SoakKeys {
       this.#current = key;
       await sleep(KEY_AGE_MS);
       this.#current = undefined;
-      // Requests with the key are still on their way.
+      // Waits for the answers to requests that were sent with this key.
       await sleep(1_000);
       await this.#keys('revoke', key.id);
       this.revoked++;
