@@ -3,26 +3,29 @@ import type { Simulation } from './simulation.ts';
 export type Call<T> = {
   readonly name: string;
   readonly value: T | undefined;
-  /** The `kind` of the error. */
-  readonly failed: string | undefined;
+  /** The `kind` of the error, or `none` for an error without a kind. `undefined` if the call succeeded. */
+  readonly errorKind: string | undefined;
 };
 
 export type CallRules = {
-  /** The deadline of the call, in virtual milliseconds. Time in which the event loop stalls comes on top. */
+  /** The deadline of the call, in virtual milliseconds. The call may take longer by the time of stalls of the event loop. */
   readonly limitMs: number;
   /** The kinds of the errors that the call may throw. */
   readonly errors: readonly string[];
 };
 
-/** Timers start from a clock of whole milliseconds, and random pauses end after the deadline. */
-const SLACK_MS = 2;
+/**
+ * The time by which a call may exceed its deadline: timers count from a time in whole milliseconds, and a pause between
+ * two attempts may end after the deadline.
+ */
+const MAX_LATE_MS = 2;
 
-/** The calls to the code under test, which must all settle in time. */
+/** Makes the calls to the code under test, and checks that each of them settles before its deadline. */
 export class Calls {
   readonly #simulation: Simulation;
-  readonly #pending = new Set<string>();
-  /** The calls that failed because the storage was unavailable. */
-  readonly unavailable: string[] = [];
+  readonly #pendingCalls = new Set<string>();
+  /** The names of the calls that failed because the storage was unavailable. */
+  readonly unavailableCalls: string[] = [];
   #number = 0;
 
   constructor(simulation: Simulation) {
@@ -30,37 +33,37 @@ export class Calls {
   }
 
   /** The names of the calls that have not settled. */
-  get pending(): readonly string[] {
-    return [...this.#pending];
+  get pendingCalls(): readonly string[] {
+    return [...this.#pendingCalls];
   }
 
-  /** Never rejects. */
+  /** Calls `work`, and checks its time and its error. Never rejects. */
   async make<T>(what: string, { limitMs, errors }: CallRules, work: () => Promise<T>): Promise<Call<T>> {
     const simulation = this.#simulation;
     const name = `call ${++this.#number}: ${what}`;
-    const { nowMs, stalledMs } = simulation;
+    const { nowMs: startMs, stalledMs: stalledBeforeMs } = simulation;
     simulation.note(name);
-    this.#pending.add(name);
+    this.#pendingCalls.add(name);
     let value: T | undefined;
-    let failed: string | undefined;
+    let errorKind: string | undefined;
     try {
       value = await work();
     } catch (error) {
-      failed = kindOf(error);
-      if (failed === 'storage-unavailable') this.unavailable.push(name);
-      simulation.check(errors.includes(failed), () => `${name}: unexpected ${describe(error)}`);
+      errorKind = kindOf(error);
+      if (errorKind === 'storage-unavailable') this.unavailableCalls.push(name);
+      simulation.check(errors.includes(errorKind), () => `${name}: unexpected ${describeError(error)}`);
     }
-    this.#pending.delete(name);
-    const tookMs = simulation.nowMs - nowMs;
-    const lateMs = tookMs - limitMs - (simulation.stalledMs - stalledMs);
-    simulation.check(lateMs <= SLACK_MS, () => `${name}: took ${tookMs} ms, the limit is ${limitMs} ms`);
-    simulation.note(`${name}: ${failed ?? 'done'}`);
-    return { name, value, failed };
+    this.#pendingCalls.delete(name);
+    const tookMs = simulation.nowMs - startMs;
+    const lateMs = tookMs - limitMs - (simulation.stalledMs - stalledBeforeMs);
+    simulation.check(lateMs <= MAX_LATE_MS, () => `${name}: took ${tookMs} ms, the limit is ${limitMs} ms`);
+    simulation.note(`${name}: ${errorKind ?? 'succeeded'}`);
+    return { name, value, errorKind };
   }
 
   /** Call it when no event is pending. */
   verifyAllSettled(): void {
-    for (const name of this.#pending) this.#simulation.check(false, () => `${name}: never settled`);
+    for (const name of this.#pendingCalls) this.#simulation.check(false, () => `${name}: never settled`);
   }
 }
 
@@ -68,6 +71,6 @@ function kindOf(error: unknown): string {
   return error instanceof Error && 'kind' in error ? String(error.kind) : 'none';
 }
 
-function describe(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -9,16 +9,16 @@ const IOERR = 10;
 const FULL = 13;
 
 /** Errors after which SQLite rolls the transaction back itself: https://www.sqlite.org/lang_transaction.html */
-const ROLLS_BACK: ReadonlySet<number> = new Set([IOERR, FULL]);
+const CODES_WITH_ROLLBACK: ReadonlySet<number> = new Set([IOERR, FULL]);
 
 /**
- * A SQLite database in memory whose statements and whose lock fail: the lock may be held by another connection for a while,
- * and any statement may fail before its effect.
+ * A SQLite database in memory that fails now and then. Another connection may hold the write lock for a while, and any
+ * statement that writes may fail before it has an effect.
  *
- * Its flaw `loses-commits` reports a commit that it has rolled back.
+ * Flaw: `loses-commits` (the database reports a commit, but has rolled the transaction back).
  */
 export class FaultyDatabase {
-  /** What the file holds. For the checks. */
+  /** The database without failures. The checks of the simulation read it. */
   readonly real: DatabaseSync;
   readonly #simulation: Simulation;
   readonly #losesCommits: boolean;
@@ -72,19 +72,19 @@ export class FaultyDatabase {
     if (!/^(?:INSERT|UPDATE)/.test(args[0])) return statement;
     const run = statement.run.bind(statement) as (...values: SQLInputValue[]) => unknown;
     const all = statement.all.bind(statement) as (...values: SQLInputValue[]) => unknown;
-    const orFail =
+    const mayFail =
       (work: (...values: SQLInputValue[]) => unknown) =>
       (...values: SQLInputValue[]) => {
         this.#mayRefuseWrite();
         return work(...values);
       };
-    Object.assign(statement, { run: orFail(run), all: orFail(all) });
+    Object.assign(statement, { run: mayFail(run), all: mayFail(all) });
     return statement;
   }
 
   #mayRefuseWrite(): void {
     if (!this.isTransaction) this.#refuseWhileLocked();
-    // A batch has many statements.
+    // A batch has many statements, so each of them fails less often.
     if (this.#simulation.random.chance(0.2)) this.#mayFail();
   }
 
@@ -93,10 +93,10 @@ export class FaultyDatabase {
   }
 
   #mayFail(): void {
-    const { random, weather } = this.#simulation;
-    if (!random.chance(weather.faults)) return;
+    const { random, rates } = this.#simulation;
+    if (!random.chance(rates.faults)) return;
     const code = random.pick([BUSY, IOERR, FULL]);
-    if (ROLLS_BACK.has(code) && this.isTransaction && random.chance(0.5)) this.real.exec('ROLLBACK');
+    if (CODES_WITH_ROLLBACK.has(code) && this.isTransaction && random.chance(0.5)) this.real.exec('ROLLBACK');
     throw this.#failure(code);
   }
 

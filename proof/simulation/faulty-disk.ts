@@ -2,39 +2,39 @@ import type { LogDisk } from '../../src/adapters/sqlite/log-disk.ts';
 import type { Simulation } from './simulation.ts';
 
 /**
- * The disk below the log of a database: slow and hanging. A flush that fails ends the process: that is for
- * `npm run power-loss`.
+ * A model of the disk with the write-ahead log of a database. A flush may take long. A flush never fails here, because a
+ * failed flush ends the process: `npm run power-loss` tries this.
  *
- * Its flaw `writes-nothing` is a flush that ends and has written nothing.
+ * Flaw: `writes-nothing` (a flush ends without writing).
  */
 export class FaultyDisk implements Pick<LogDisk, 'flush' | 'checkpointIfDue'> {
-  /** A power failure now would leave the pets up to this id. */
+  /** After a power failure now, the database would have the pets up to this id. */
   durableId = 0n;
   isCheckpointing = false;
   readonly #simulation: Simulation;
-  readonly #lastId: () => bigint;
+  readonly #greatestId: () => bigint;
   readonly #writesNothing: boolean;
-  #flushes = 0;
+  #runningFlushes = 0;
 
-  /** @param lastId the greatest id that is committed */
-  constructor(simulation: Simulation, lastId: () => bigint, flaw: string | undefined) {
+  /** @param greatestId returns the greatest committed id */
+  constructor(simulation: Simulation, greatestId: () => bigint, flaw: string | undefined) {
     this.#simulation = simulation;
-    this.#lastId = lastId;
+    this.#greatestId = greatestId;
     this.#writesNothing = flaw === 'writes-nothing';
   }
 
   async flush(): Promise<void> {
-    const upTo = this.#lastId();
-    this.#simulation.check(this.#flushes < 2, () => 'three flushes are under way');
-    this.#flushes++;
-    if (this.#flushes === 2) this.#simulation.reach('two-flushes');
+    const flushedId = this.#greatestId();
+    this.#simulation.check(this.#runningFlushes < 2, () => 'three flushes run at the same time');
+    this.#runningFlushes++;
+    if (this.#runningFlushes === 2) this.#simulation.noteState('two-flushes');
     await this.#wait('a flush ends');
-    this.#flushes--;
-    if (!this.#writesNothing && upTo > this.durableId) this.durableId = upTo;
+    this.#runningFlushes--;
+    if (!this.#writesNothing && flushedId > this.durableId) this.durableId = flushedId;
   }
 
   get isFlushing(): boolean {
-    return this.#flushes > 0;
+    return this.#runningFlushes > 0;
   }
 
   async checkpointIfDue(): Promise<void> {

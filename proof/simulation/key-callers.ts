@@ -8,52 +8,56 @@ import { numbers } from '../../test/support/numbers.ts';
 import { type Call, Calls } from './calls.ts';
 import type { Simulation } from './simulation.ts';
 
-/** The date when the virtual clock shows 0. */
+/** The date that belongs to 0 ms on the virtual clock. */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 const MAX_ATTEMPTS = 20;
 
-/** When the outside works again, every process has noticed that within this time. No ended key is trusted then. */
+/**
+ * Within this time after the last failure of the storage, every process notices that the storage works, and every cache
+ * has dropped the keys that have ended.
+ */
 const RECOVERY_MS = 30_000;
 
 export type KeyStore = {
-  /** One for each process. */
+  /** One repository per process. */
   readonly repositories: readonly ApiKeyRepository[];
   /** The deadline of a call, in virtual milliseconds. */
   readonly limitMs: number;
-  /** How long after its acknowledged end a key may still be accepted. */
-  readonly acceptedMs: () => number;
-  /** Everything that the store holds in the end. */
+  /** The longest time after the acknowledged end of a key in which the key may be accepted. */
+  readonly maxAcceptedMs: () => number;
+  /** All keys in the store. */
   readonly stored: () => readonly Pick<ApiKey, 'id' | 'revokedAt' | 'lastUsedAt'>[];
 };
 
-/** A key, and what its callers know about it. */
-type Known = {
+/** A key of the test, and all that its callers know about it. */
+type TestKey = {
   readonly label: string;
   readonly minted: MintedKey;
-  /** No caller has the token that belongs to the stored digest. */
+  /** The callers have a token that does not belong to the stored digest. */
   readonly isForged: boolean;
-  /** From when on it is invalid, as it was inserted. */
+  /** The expiry with which the key is inserted, or `Infinity`. */
   readonly expiresAtMs: number;
   isInserted: boolean;
-  /** Someone has begun to revoke it or to let it expire. */
+  /** An operator has called `revoke` or `expire` with the key. The call may have failed. */
   isEnding: boolean;
   isRevoked: boolean;
-  /** When it was revoked or expired, and that was acknowledged. */
+  /** When the key has ended: at the acknowledged expiry, or at the acknowledgement if this is later. `Infinity` if it has not. */
   endedAtMs: number;
-  /** How long the event loop had stalled at `endedAtMs`. */
-  stalledMs: number;
+  /** How long the event loop had stalled up to the acknowledgement. */
+  stalledAtEndMs: number;
+  /** When the key was last accepted. `-Infinity` if it never was. */
   acceptedAtMs: number;
 };
 
-/** Callers with keys, and operators who revoke them, on one or several processes. */
+/** Callers that use keys, and operators that revoke keys, on one or several processes. */
 export class KeyCallers {
   readonly #simulation: Simulation;
   readonly #store: KeyStore;
   readonly #calls: Calls;
   readonly #verifiers: readonly StoredTokenVerifier[];
-  readonly #keys: readonly Known[];
-  readonly #unknown = mintKey().token;
+  readonly #keys: readonly TestKey[];
+  readonly #unknownToken = mintKey().token;
   #hasRecordedUses = false;
 
   constructor(simulation: Simulation, store: KeyStore) {
@@ -61,13 +65,18 @@ export class KeyCallers {
     this.#store = store;
     this.#calls = new Calls(simulation);
     const expiresAtMs = simulation.nowMs + simulation.random.between(500, 20_000);
-    this.#keys = [aKey('one'), aKey('two'), aKey('brief', expiresAtMs), aKey('forged')];
+    this.#keys = [
+      newTestKey('one'),
+      newTestKey('two'),
+      newTestKey('brief', expiresAtMs),
+      newTestKey('forged'),
+    ];
     this.#verifiers = store.repositories.map(
       (keys) => new StoredTokenVerifier(keys, tokenForm, () => this.#now()),
     );
   }
 
-  /** Never rejects. */
+  /** Plays the whole schedule of calls. Never rejects. */
   async start(): Promise<void> {
     const { random } = this.#simulation;
     const [first] = this.#store.repositories;
@@ -76,14 +85,14 @@ export class KeyCallers {
       numbers(random.integer(1, 4)).map(() => this.#work(verifier, process, random.integer(1, 10))),
     );
     await Promise.all(work);
-    const recorded = await Promise.all(this.#verifiers.map((verifier) => this.#recordUses(verifier)));
-    this.#hasRecordedUses = recorded.every(Boolean);
+    const recordings = await Promise.all(this.#verifiers.map((verifier) => this.#recordUses(verifier)));
+    this.#hasRecordedUses = recordings.every(Boolean);
     this.#simulation.calm();
     await this.#simulation.wait('recovered', RECOVERY_MS);
     await Promise.all(this.#verifiers.map((verifier) => this.#checkRecovery(verifier)));
   }
 
-  /** Call it when no event is pending. */
+  /** Checks the keys in the store. Call it when no event is pending. */
   verify(): void {
     const simulation = this.#simulation;
     this.#calls.verifyAllSettled();
@@ -91,7 +100,10 @@ export class KeyCallers {
     for (const { label, minted, isInserted, isRevoked, acceptedAtMs } of this.#keys) {
       const key = stored.get(minted.id);
       simulation.check(!isInserted || key !== undefined, () => `key ${label} is lost`);
-      simulation.check(!isRevoked || key?.revokedAt !== undefined, () => `the end of key ${label} is lost`);
+      simulation.check(
+        !isRevoked || key?.revokedAt !== undefined,
+        () => `the revocation of key ${label} is lost`,
+      );
       if (!this.#hasRecordedUses || acceptedAtMs === -Infinity) continue;
       const usedAtMs = (key?.lastUsedAt?.getTime() ?? -Infinity) - EPOCH_MS;
       const isRecorded = usedAtMs > acceptedAtMs - USE_INTERVAL_MS - 1;
@@ -99,14 +111,14 @@ export class KeyCallers {
     }
   }
 
-  async #insert(repository: ApiKeyRepository, key: Known): Promise<void> {
+  async #insert(repository: ApiKeyRepository, key: TestKey): Promise<void> {
     const { label, minted, isForged, expiresAtMs } = key;
     const digest = isForged ? mintKey().digest : minted.digest;
     const expiry = expiresAtMs < Infinity && { expiresAt: new Date(EPOCH_MS + expiresAtMs) };
     const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now(), ...expiry };
     for (const _ of numbers(MAX_ATTEMPTS)) {
-      const { failed } = await this.#make(`insert key ${label}`, () => repository.insert(stored));
-      key.isInserted = failed === undefined;
+      const { errorKind } = await this.#call(`insert key ${label}`, () => repository.insert(stored));
+      key.isInserted = errorKind === undefined;
       if (key.isInserted) return;
     }
   }
@@ -124,73 +136,83 @@ export class KeyCallers {
         await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
       else if (action < 0.8) await this.#verifyUnknown(verifier);
       else if (action < 0.87) await this.#end(repository, key);
-      else if (action < 0.95) await this.#race(verifier, repository, key);
-      else await this.#make('record uses', () => verifier.recordUses());
+      else if (action < 0.95) await this.#endDuringLookup(verifier, repository, key);
+      else await this.#call('record uses', () => verifier.recordUses());
     }
   }
 
-  /** Whatever happened before, every process knows every key when the outside works. */
+  /** Checks that this process accepts valid keys and refuses invalid keys after all failures have ended. */
   async #checkRecovery(verifier: StoredTokenVerifier): Promise<void> {
     for (const key of this.#keys) {
-      const { name, value, failed } = await this.#make(`verify ${key.label} after all`, () =>
+      const { name, value, errorKind } = await this.#call(`verify ${key.label} after recovery`, () =>
         verifier.verify(key.minted.token),
       );
-      this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
-      const isGood = key.isInserted && !key.isForged && !key.isEnding && key.expiresAtMs === Infinity;
-      this.#simulation.check(!isGood || value !== undefined, () => `${name}: a valid key was refused`);
-      const isBad = key.isForged || Math.min(key.endedAtMs, key.expiresAtMs) < Infinity;
-      this.#simulation.check(!isBad || value === undefined, () => `${name}: accepted`);
+      this.#simulation.check(
+        errorKind === undefined,
+        () => `${name}: ${errorKind}, although everything works`,
+      );
+      const isValid = key.isInserted && !key.isForged && !key.isEnding && key.expiresAtMs === Infinity;
+      this.#simulation.check(!isValid || value !== undefined, () => `${name}: a valid key was refused`);
+      const isInvalid = key.isForged || Math.min(key.endedAtMs, key.expiresAtMs) < Infinity;
+      this.#simulation.check(!isInvalid || value === undefined, () => `${name}: an invalid key was accepted`);
     }
   }
 
-  async #verify(verifier: StoredTokenVerifier, key: Known): Promise<void> {
+  async #verify(verifier: StoredTokenVerifier, key: TestKey): Promise<void> {
     const simulation = this.#simulation;
     const beganAtMs = simulation.nowMs;
-    const wasGood = key.isInserted && !key.isForged && !key.isEnding;
-    const stalledMs = simulation.stalledMs - key.stalledMs;
-    const isOver = beganAtMs > key.endedAtMs + this.#store.acceptedMs() + stalledMs;
-    const { name, value, failed } = await this.#make(`verify ${key.label}`, () =>
+    const wasValid = key.isInserted && !key.isForged && !key.isEnding;
+    const stalledMs = simulation.stalledMs - key.stalledAtEndMs;
+    const isTooLate = beganAtMs > key.endedAtMs + this.#store.maxAcceptedMs() + stalledMs;
+    const { name, value, errorKind } = await this.#call(`verify ${key.label}`, () =>
       verifier.verify(key.minted.token),
     );
-    if (failed !== undefined) return;
+    if (errorKind !== undefined) return;
     if (value === undefined) {
-      const isOverNow = key.isEnding || simulation.nowMs >= key.expiresAtMs - 1;
-      simulation.check(!wasGood || isOverNow, () => `${name}: a valid key was refused`);
-      if (beganAtMs > key.endedAtMs) simulation.reach('key-refused-after-end');
+      const mayBeRefused = key.isEnding || simulation.nowMs >= key.expiresAtMs - 1;
+      simulation.check(!wasValid || mayBeRefused, () => `${name}: a valid key was refused`);
+      if (beganAtMs > key.endedAtMs) simulation.noteState('key-refused-after-end');
       return;
     }
     key.acceptedAtMs = Math.max(key.acceptedAtMs, simulation.nowMs);
-    simulation.check(!key.isForged, () => `${name}: accepted a token that has another digest`);
-    simulation.check(beganAtMs < key.expiresAtMs, () => `${name}: accepted although it has expired`);
-    if (beganAtMs > key.endedAtMs) simulation.reach('key-accepted-after-end');
-    else if (simulation.nowMs > key.endedAtMs) simulation.reach('key-in-use-ended');
-    simulation.check(!isOver, () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after its end`);
-    simulation.check(isCaller(value, key), () => `${name}: the caller is another one`);
+    simulation.check(!key.isForged, () => `${name}: accepted a token that does not belong to the digest`);
+    simulation.check(beganAtMs < key.expiresAtMs, () => `${name}: accepted an expired key`);
+    if (beganAtMs > key.endedAtMs) simulation.noteState('key-accepted-after-end');
+    else if (simulation.nowMs > key.endedAtMs) simulation.noteState('key-in-use-ended');
+    simulation.check(
+      !isTooLate,
+      () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after the end of the key`,
+    );
+    simulation.check(isCallerOf(value, key), () => `${name}: the caller belongs to another key`);
   }
 
-  /** The key ends while its lookup is under way: the end may overtake the reply. */
-  async #race(verifier: StoredTokenVerifier, repository: ApiKeyRepository, key: Known): Promise<void> {
+  /** Ends a key during a lookup of the key. The acknowledgement of the end may come before the reply to the lookup. */
+  async #endDuringLookup(
+    verifier: StoredTokenVerifier,
+    repository: ApiKeyRepository,
+    key: TestKey,
+  ): Promise<void> {
     const { random } = this.#simulation;
-    const early = this.#verify(verifier, key);
+    const firstLookup = this.#verify(verifier, key);
     await this.#simulation.wait('an operator comes', random.between(0, 10));
-    await Promise.all([early, this.#end(repository, key)]);
+    await Promise.all([firstLookup, this.#end(repository, key)]);
     await this.#simulation.wait('a caller comes back', random.between(4_500, 7_000));
     await this.#verify(verifier, key);
   }
 
   async #verifyUnknown(verifier: StoredTokenVerifier): Promise<void> {
-    const { name, value } = await this.#make('verify unknown', () => verifier.verify(this.#unknown));
-    this.#simulation.check(value === undefined, () => `${name}: accepted`);
+    const { name, value } = await this.#call('verify unknown', () => verifier.verify(this.#unknownToken));
+    this.#simulation.check(value === undefined, () => `${name}: an unknown key was accepted`);
   }
 
-  async #end(repository: ApiKeyRepository, key: Known): Promise<void> {
+  async #end(repository: ApiKeyRepository, key: TestKey): Promise<void> {
     const { random } = this.#simulation;
     const isRevocation = random.chance(0.7);
-    const aheadMs = isRevocation ? 0 : random.between(0, 3_000);
-    const atMs = this.#simulation.nowMs + aheadMs;
+    const delayMs = isRevocation ? 0 : random.between(0, 3_000);
+    const atMs = this.#simulation.nowMs + delayMs;
     const at = new Date(EPOCH_MS + atMs);
     key.isEnding ||= key.isInserted;
-    const { value } = await this.#make(`${isRevocation ? 'revoke' : 'expire'} ${key.label}`, () =>
+    const { value } = await this.#call(`${isRevocation ? 'revoke' : 'expire'} ${key.label}`, () =>
       isRevocation ? repository.revoke(key.minted.id, at) : repository.expire(key.minted.id, at),
     );
     if (value === undefined) return;
@@ -198,19 +220,19 @@ export class KeyCallers {
     const endedAtMs = Math.max(atMs, this.#simulation.nowMs);
     if (endedAtMs >= key.endedAtMs) return;
     key.endedAtMs = endedAtMs;
-    key.stalledMs = this.#simulation.stalledMs;
+    key.stalledAtEndMs = this.#simulation.stalledMs;
   }
 
-  /** @returns whether it has succeeded in the end */
+  /** @returns whether one of the attempts has succeeded */
   async #recordUses(verifier: StoredTokenVerifier): Promise<boolean> {
     for (const _ of numbers(MAX_ATTEMPTS)) {
-      const { failed } = await this.#make('record uses', () => verifier.recordUses());
-      if (failed === undefined) return true;
+      const { errorKind } = await this.#call('record uses', () => verifier.recordUses());
+      if (errorKind === undefined) return true;
     }
     return false;
   }
 
-  #make<T>(what: string, work: () => Promise<T>): Promise<Call<T>> {
+  #call<T>(what: string, work: () => Promise<T>): Promise<Call<T>> {
     return this.#calls.make(what, { limitMs: this.#store.limitMs, errors: ['storage-unavailable'] }, work);
   }
 
@@ -219,7 +241,7 @@ export class KeyCallers {
   }
 }
 
-function aKey(label: string, expiresAtMs = Infinity): Known {
+function newTestKey(label: string, expiresAtMs = Infinity): TestKey {
   return {
     label,
     minted: mintKey(),
@@ -229,11 +251,11 @@ function aKey(label: string, expiresAtMs = Infinity): Known {
     isEnding: false,
     isRevoked: false,
     endedAtMs: Infinity,
-    stalledMs: 0,
+    stalledAtEndMs: 0,
     acceptedAtMs: -Infinity,
   };
 }
 
-function isCaller({ id, label }: Caller, key: Known): boolean {
+function isCallerOf({ id, label }: Caller, key: TestKey): boolean {
   return id === key.minted.id && label === key.label;
 }

@@ -6,19 +6,22 @@ import { MongoClientModel } from './mongo-client-model.ts';
 import { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './run-schedule.ts';
 
-/** The limit of every call. */
+/** The deadline of every call to the adapter. */
 const LIMIT_MS = 20_000;
 
-/** A lookup may wait this long for the next query before its limit begins. */
+/** The longest time that a lookup waits for the next shared query. Only then its deadline begins. */
 const LOOKUP_PAUSE_MS = 6;
 
-/** How long a verifier trusts a key. */
-const TRUSTED_MS = 5_000;
+/** How long a verifier accepts a key without asking the storage. */
+const ACCEPTED_MS = 5_000;
 
-/** After an election, a process may ask a deposed primary until it notices. Keys then end within this time. */
-const TRUSTED_AFTER_ELECTION_MS = 10_000;
+/**
+ * After an election, a process may read from a deposed primary until it notices the election. An ended key is therefore
+ * accepted for up to this time.
+ */
+const ACCEPTED_AFTER_ELECTION_MS = 10_000;
 
-/** Lookups of keys that share queries, the cache of valid keys, and revocations by other processes. */
+/** One to three processes look up keys. Tested are shared queries, the cache of valid keys, and revocations by other processes. */
 export const keysOnMongodb: Scenario = {
   name: 'keys-on-mongodb',
   flaws: ['loses-commits', 'forgets-ends', 'never-notices', 'no-deadline'],
@@ -31,10 +34,10 @@ export const keysOnMongodb: Scenario = {
     const callers = new KeyCallers(simulation, {
       repositories: clients.map(({ db }) => new MongoApiKeyRepository(db, new ConfirmedReads(db), timeoutMs)),
       limitMs: LIMIT_MS + LOOKUP_PAUSE_MS,
-      acceptedMs: () => (set.primary.term === 1 ? TRUSTED_MS : TRUSTED_AFTER_ELECTION_MS),
+      maxAcceptedMs: () => (set.primary.term === 1 ? ACCEPTED_MS : ACCEPTED_AFTER_ELECTION_MS),
       stored: () =>
         set
-          .committed()
+          .committedEntries()
           .filter(({ collection }) => collection === 'api_keys')
           .map(({ id, document }) => ({ ...document, id })),
     });

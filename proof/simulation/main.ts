@@ -4,14 +4,14 @@ import { runSchedule, type Scenario } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { describeStates } from '../states.ts';
 
-/** A run of so many schedules must reach every state. */
+/** A run with at least this number of schedules per scenario must reach every rare state. */
 const FULL_RUN = 5_000;
 
 const USAGE = `usage: npm run simulate -- [options]
-  --seeds N    how many schedules of each scenario (default: ${FULL_RUN}); from ${FULL_RUN} on, each state must be reached
+  --seeds N    the number of schedules per scenario (default: ${FULL_RUN}); at least ${FULL_RUN} must reach every rare state
   --from N     the first seed (default: 1)
-  --only NAME  one scenario: ${SCENARIOS.map(({ name }) => name).join(', ')}
-  --flaw NAME  breaks a promise on purpose; the simulation must find it
+  --only NAME  plays one scenario: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --flaw NAME  puts a fault in on purpose, which the simulation must find
   --trace      prints every event of the schedules`;
 
 const { values } = parseArgs({
@@ -25,30 +25,34 @@ const { values } = parseArgs({
   },
 });
 
-const from = wholeNumber(values.from);
+const firstSeed = wholeNumber(values.from);
 const seeds = wholeNumber(values.seeds);
-const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || values.only === name);
-const knowsFlaw = values.flaw === undefined || chosen.some(({ flaws }) => flaws.includes(values.flaw!));
-if (chosen.length === 0 || !knowsFlaw) fail();
+const chosenScenarios = SCENARIOS.filter(({ name }) => values.only === undefined || values.only === name);
+const knowsFlaw =
+  values.flaw === undefined || chosenScenarios.some(({ flaws }) => flaws.includes(values.flaw!));
+if (chosenScenarios.length === 0 || !knowsFlaw) exitWithUsage();
 
 if (values.help) print(USAGE);
-else for (const scenario of chosen) await playSome(scenario);
+else for (const scenario of chosenScenarios) await playAndPrint(scenario);
 
-async function playSome(scenario: Scenario): Promise<void> {
+async function playAndPrint(scenario: Scenario): Promise<void> {
   if (values.trace) await printTraces(scenario);
   const startedMs = performance.now();
-  const { violation, reached } = await play(scenario, { seeds: countFrom(from, seeds), flaw: values.flaw });
-  const range = `seeds ${from} to ${from + seeds - 1}`;
+  const { violation, reached } = await play(scenario, {
+    seeds: countFrom(firstSeed, seeds),
+    flaw: values.flaw,
+  });
+  const range = `seeds ${firstSeed} to ${firstSeed + seeds - 1}`;
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
   print(violation ?? `${scenario.name}: ${range}: no violation (${seconds} s)`);
-  const states = describeStates(scenario.states, reached);
-  print(states);
-  const isFull = seeds >= FULL_RUN && values.flaw === undefined;
-  if (violation !== undefined || (isFull && states.includes('NEVER'))) process.exitCode = 1;
+  const stateLines = describeStates(scenario.states, reached);
+  print(stateLines);
+  const isFullRun = seeds >= FULL_RUN && values.flaw === undefined;
+  if (violation !== undefined || (isFullRun && stateLines.includes('NEVER'))) process.exitCode = 1;
 }
 
 async function printTraces(scenario: Scenario): Promise<void> {
-  for (const seed of countFrom(from, seeds)) {
+  for (const seed of countFrom(firstSeed, seeds)) {
     const { trace } = await runSchedule(scenario, seed, values.flaw);
     print(trace.join('\n'));
   }
@@ -56,11 +60,11 @@ async function printTraces(scenario: Scenario): Promise<void> {
 
 function wholeNumber(text: string): number {
   const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 0) fail();
+  if (!Number.isSafeInteger(number) || number < 0) exitWithUsage();
   return number;
 }
 
-function fail(): never {
+function exitWithUsage(): never {
   process.stderr.write(`${USAGE}\n`);
   process.exit(2);
 }

@@ -11,60 +11,63 @@ import { type Command, MongoCollectionModel, SessionModel } from './mongo-collec
 import { MAX_UNNOTICED_MS, type Member, type ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
 
-/** As `socketTimeoutMS` is set. */
+/** The value of the driver's option `socketTimeoutMS`. */
 const SOCKET_TIMEOUT_MS = 8_000;
 
-/** As `wtimeoutMS` is set. */
+/** The value of the driver's option `wtimeoutMS`. */
 const WRITE_TIMEOUT_MS = 5_000;
 
-/** How the server answers commands while it stops, starts or steps down. */
+/** The codes of the errors that a server returns while it starts, stops, or steps down as the primary. */
 const OUTAGE_CODES = [91, 189, 11600, 11602, 10107, 13435, 13436] as const;
 
-/** The members that a client sees when nothing is wrong. */
-const WHOLE = ['RSPrimary', 'RSSecondary', 'RSSecondary'] as const;
+/** The states of the members when the client sees all of them. */
+const ALL_MEMBERS_SEEN = ['RSPrimary', 'RSSecondary', 'RSSecondary'] as const;
 
 type Settle<T> = Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>;
 
-/** Where a command is lost. */
+/** What goes wrong with a command: `refused` is an error reply, `reply broken` a connection that ends before the reply. */
 type Fault = 'none' | 'refused' | 'request lost' | 'reply lost' | 'reply broken';
 
 /**
- * The driver of one process, as far as the adapter sees it: it sends each command to the primary that it knows, and
- * learns of another one after a while. A command may be refused before its effect, its request or its reply may be lost,
- * and each way may take long. A lost one settles with an error at the socket timeout, or never. While it knows no
- * primary, commands wait.
+ * The driver of one process, as far as the adapter sees it. The driver sends each command to the primary that it knows,
+ * and notices a new primary after a while. A command may be refused before it has an effect, its request or its reply may
+ * be lost, and each of them may take long. A lost command settles with an error at the socket timeout, or never. While
+ * the driver knows no primary, commands wait.
  *
- * Flaws: `never-notices` (the first client keeps asking a deposed primary, which never steps down), `hides-elections` (it
- * goes to another primary without telling the program), `retries-claims` (it sends a failed insert again by itself),
- * `renumbers-early` (the server does not wait for a majority when it rejects a document).
+ * Flaws: `never-notices` (the first client sends commands to a deposed primary, which never steps down),
+ * `hides-elections` (the driver uses a new primary and emits no event), `retries-claims` (the driver sends a failed
+ * insert a second time), `renumbers-early` (the server does not wait for a majority when it rejects a document).
  */
 export class MongoClientModel {
   readonly set: ReplicaSet;
   readonly simulation: Simulation;
-  /** Commands on the collection of pets, but for claims, that were lost without an error, at least for a while. */
+  /** The number of lost commands on the collection `pets`, without inserts. A lost command has no reply for a while, or ever. */
   lostOnPets = 0;
-  /** Other commands that were. */
+  /** The number of all other lost commands: inserts of pets, and commands on other collections. */
   lostElsewhere = 0;
-  /** When the primary was last confirmed. The lookups that waited for it begin together. */
+  /**
+   * When a linearizable read has last confirmed that the primary is not deposed. Lookups of keys wait for a confirmation,
+   * and then begin at the same time.
+   */
   confirmedAtMs = -Infinity;
-  /** The ids of the pets that it has sent. */
-  readonly claimed = new Set<number>();
-  /** How often an election has left this client with a deposed primary. */
-  elections = 0;
-  /** It sees no majority of the members, and the program has been told. */
-  #isInMinority = false;
+  /** The ids of the pets that this client has sent in inserts. */
+  readonly sentIds = new Set<number>();
+  /** The number of elections so far. Each of them leaves this client with a deposed primary for a while. */
+  electionCount = 0;
+  /** The last event has reported that this client does not see all members. */
+  #hasReportedLoss = false;
   #member: Member;
-  /** The commands that wait for a primary, while it knows none. */
-  #waiting: (() => void)[] | undefined;
+  /** The commands that wait for a primary. `undefined` while this client knows a primary. */
+  #waitingCommands: (() => void)[] | undefined;
   readonly #events = new EventEmitter();
-  /** What the program knows. */
-  #told: TopologyDescription;
+  /** The members as the last event has described them. */
+  #lastDescription: TopologyDescription;
 
   constructor(set: ReplicaSet) {
     this.set = set;
     this.simulation = set.simulation;
     this.#member = set.primary;
-    this.#told = description(set.primary, WHOLE);
+    this.#lastDescription = describeMembers(set.primary, ALL_MEMBERS_SEEN);
     set.clients.push(this);
   }
 
@@ -77,17 +80,17 @@ export class MongoClientModel {
   }
 
   get knowsPrimary(): boolean {
-    return this.#waiting === undefined;
+    return this.#waitingCommands === undefined;
   }
 
-  /** Its primary is a deposed one, and the program cannot know that. */
-  get isFooled(): boolean {
-    return this.#member !== this.set.primary && !this.#isInMinority;
+  /** The primary of this client is deposed, and the code under test cannot know that. */
+  get hasUnnoticedPrimary(): boolean {
+    return this.#member !== this.set.primary && !this.#hasReportedLoss;
   }
 
   onElection(member: Member): void {
     const { random } = this.simulation;
-    this.elections++;
+    this.electionCount++;
     if (this.set.flaw === 'never-notices' && this.set.clients[0] === this) return;
     const noticesAfterMs = random.between(0, random.pick([3, 50, MAX_UNNOTICED_MS]));
     if (random.chance(0.4)) {
@@ -98,33 +101,33 @@ export class MongoClientModel {
     } else this.simulation.later('a client sees the primary', noticesAfterMs, () => this.#discover(member));
   }
 
-  /** Of all members, of all but the old primary, or of that one. */
+  /** From now on this client sees no member, only the old primary, or only the other two members. */
   #loseSight(): void {
     if (this.#member === this.set.primary || !this.knowsPrimary) return;
     const types = this.simulation.random.pick([[], ['RSPrimary'], ['Unknown', 'RSSecondary', 'RSSecondary']]);
-    this.#isInMinority = true;
-    if (!types.includes('RSPrimary')) this.#waiting ??= [];
-    this.#tell(this.#member, types);
+    this.#hasReportedLoss = true;
+    if (!types.includes('RSPrimary')) this.#waitingCommands ??= [];
+    this.#emitDescription(this.#member, types);
   }
 
   #discover(member: Member): void {
     if (this.#member.term >= member.term) return;
-    this.#isInMinority = false;
+    this.#hasReportedLoss = false;
     this.#member = member;
-    // As the driver does: first it sends what waits.
-    for (const send of this.#waiting?.splice(0) ?? []) send();
-    this.#waiting = undefined;
-    this.#tell(member, WHOLE);
+    // The driver also sends the waiting commands before it emits the event.
+    for (const send of this.#waitingCommands?.splice(0) ?? []) send();
+    this.#waitingCommands = undefined;
+    this.#emitDescription(member, ALL_MEMBERS_SEEN);
   }
 
-  #tell(member: Member, types: readonly string[]): void {
+  #emitDescription(member: Member, types: readonly string[]): void {
     if (this.set.flaw === 'hides-elections') return;
-    const newDescription = description(member, types);
+    const newDescription = describeMembers(member, types);
     this.#events.emit('topologyDescriptionChanged', {
-      previousDescription: this.#told,
+      previousDescription: this.#lastDescription,
       newDescription,
     });
-    this.#told = newDescription;
+    this.#lastDescription = newDescription;
   }
 
   #command(document: Document): Promise<Document> {
@@ -137,27 +140,27 @@ export class MongoClientModel {
     });
   }
 
-  /** With raw documents. */
+  /** The command `find`, with documents as bytes (BSON). */
   async #find({ find, filter, ...options }: Document): Promise<Document> {
     const collection = new MongoCollectionModel(this, find as string);
-    const found = collection.find(filter as Document, { ...options, raw: true });
-    return { cursor: { firstBatch: await found.toArray() } };
+    const cursor = collection.find(filter as Document, { ...options, raw: true });
+    return { cursor: { firstBatch: await cursor.toArray() } };
   }
 
   send<T>(command: Command<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const dispatch = () => this.#dispatch(command, { resolve, reject });
-    if (this.#waiting === undefined) dispatch();
-    else this.#waiting.push(dispatch);
+    if (this.#waitingCommands === undefined) dispatch();
+    else this.#waitingCommands.push(dispatch);
     return promise;
   }
 
   #dispatch<T>(command: Command<T>, { resolve, reject }: Settle<T>): void {
-    const known = this.#member;
+    const knownPrimary = this.#member;
     const fault = this.#fault();
     this.simulation.later(`${command.name} arrives`, this.simulation.latencyMs(), () => {
-      let member = known;
-      while (member.next !== undefined) member = member.next;
+      let member = knownPrimary;
+      while (member.reelectedMember !== undefined) member = member.reelectedMember;
       if (member.isDead) reject(command.lost(resetError()));
       else if (fault === 'request lost') this.#lose(command, reject);
       else if (fault === 'refused' || (command.isWrite && member.hasSteppedDown)) reject(this.#refusal());
@@ -169,14 +172,14 @@ export class MongoClientModel {
     const { simulation, set } = this;
     const { random } = simulation;
     let settle: () => void;
-    let countsAtOnce = set.flaw === 'acknowledges-early';
+    let acknowledgesEarly = set.flaw === 'acknowledges-early';
     try {
       const result = command.execute(member);
-      countsAtOnce ||=
+      acknowledgesEarly ||=
         set.flaw === 'renumbers-early' && (result as Document | undefined)?.['writeErrors'] !== undefined;
       settle = () => resolve(result);
     } catch (error) {
-      // The model's own mistakes are no answers.
+      // Any other error is a mistake of the model, not an answer of the server.
       if (!(error instanceof MongoServerError)) throw error;
       settle = () => reject(error);
     }
@@ -186,25 +189,25 @@ export class MongoClientModel {
       else settle();
     };
     const { length } = member.log;
-    const onMajority = () => {
-      const isDurable = set.commit(member, length) || countsAtOnce;
+    const finishWrite = () => {
+      const isDurable = set.commit(member, length) || acknowledgesEarly;
       if (!isDurable) settle = () => reject(random.chance(0.5) ? command.notDurable() : this.#refusal());
       if (random.chance(0.5)) reply();
       else simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
     };
     if (command.isWrite) {
       const aloneMs = Math.min(member.isAloneUntilMs - simulation.nowMs, WRITE_TIMEOUT_MS);
-      const replicatedAfterMs = Math.max(simulation.latencyMs(), countsAtOnce ? 0 : aloneMs);
-      simulation.later(`${command.name} is replicated`, replicatedAfterMs, onMajority);
+      const replicatedAfterMs = Math.max(simulation.latencyMs(), acknowledgesEarly ? 0 : aloneMs);
+      simulation.later(`${command.name} is replicated`, replicatedAfterMs, finishWrite);
     } else {
-      if (member !== set.primary) simulation.reach('deposed-read');
+      if (member !== set.primary) simulation.noteState('deposed-read');
       simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
     }
   }
 
   #fault(): Fault {
-    const { random, weather } = this.simulation;
-    if (!random.chance(weather.faults)) return 'none';
+    const { random, rates } = this.simulation;
+    if (!random.chance(rates.faults)) return 'none';
     return random.pick(['refused', 'request lost', 'reply lost', 'reply broken']);
   }
 
@@ -224,7 +227,7 @@ export class MongoClientModel {
   }
 }
 
-/** A transaction is one write. */
+/** A model of `client.withSession`. A transaction of the session has the effect of a single write. */
 async function withSession(work: (session: SessionModel) => Promise<void>): Promise<void> {
   await work(new SessionModel());
 }
@@ -233,8 +236,8 @@ function resetError(): MongoNetworkError {
   return new MongoNetworkError('connection reset');
 }
 
-/** What a client sees of a set of three members whose primary is `member`. */
-function description(member: Member, types: readonly string[]): TopologyDescription {
+/** Describes a set of three members, whose primary is or was `member`. `types` are the states that the client sees. */
+function describeMembers(member: Member, types: readonly string[]): TopologyDescription {
   const servers = [0, 1, 2].map((index) => {
     const address = `member-${(member.term + index) % 3}`;
     const type = types[index] ?? 'Unknown';

@@ -12,11 +12,14 @@ import { compare, matches } from './mongo-match.ts';
 import type { Member, ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
 
-/** As many calls share a round trip at most. */
+/** The most calls that may share one round trip. */
 const MAX_BATCH = 1_000;
 
-/** Three lookups of keys after another take at least two pauses of 5 ms. A timer may be a millisecond early. */
-const MIN_PAUSES_MS = 8;
+/**
+ * The least time from the first to the fourth lookup of keys. The adapter pauses for 5 ms between two queries. Two of the
+ * lookups may begin together, so only two pauses are certain, and a timer may be one millisecond early.
+ */
+const MIN_FOUR_LOOKUPS_MS = 8;
 
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONCERN_TIMEOUT = { code: 64, errmsg: 'waiting for replication timed out' } as const;
@@ -24,21 +27,21 @@ const WRITE_CONCERN_TIMEOUT = { code: 64, errmsg: 'waiting for replication timed
 export type Command<T> = {
   readonly name: string;
   readonly isWrite: boolean;
-  /** Runs on the server at once. What it throws is the server's answer. */
+  /** The effect on the server, when the command arrives. An error that it throws is the server's answer. */
   readonly execute: (member: Member) => T;
-  /** The server's answer if a write that was executed is not on a majority. */
+  /** Returns the server's answer if the write has been executed, but is not on a majority. */
   readonly notDurable: () => Error;
-  /** How the driver reports a lost connection. */
+  /** Returns the error with which the driver reports a lost connection. */
   readonly lost: (error: Error) => Error;
 };
 
-/** The client of a process, as its collections use it. */
+/** The part of `MongoClientModel` that its collections use. */
 type Connection = {
   readonly simulation: Simulation;
   readonly set: ReplicaSet;
   readonly knowsPrimary: boolean;
-  readonly elections: number;
-  readonly claimed: Set<number>;
+  readonly electionCount: number;
+  readonly sentIds: Set<number>;
   confirmedAtMs: number;
   send<T>(command: Command<T>): Promise<T>;
 };
@@ -57,60 +60,64 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
 
 /**
  * A collection, with the methods and operators of the driver that the adapter uses. Any other filter or update is an
- * error of the model.
+ * error of the model. The collection `pets` also has fences: documents that are no pets and reserve ids up to `upTo`.
  *
- * Flaws: `unordered` (an insert goes on after a rejected document), `forgets-fences` (a pet overwrites a fence),
- * `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged without effect).
+ * Flaws: `unordered` (an insert continues after a rejected document), `forgets-fences` (a pet overwrites a fence),
+ * `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged but not stored).
  */
 export class MongoCollectionModel {
   readonly #client: Connection;
   readonly #name: string;
-  /** When queries began. */
-  readonly #findsMs: number[] = [];
+  /** The times when the queries of this collection began. */
+  readonly #queryTimesMs: number[] = [];
 
   constructor(client: Connection, name: string) {
     this.#client = client;
     this.#name = name;
   }
 
-  /** The command of this name, with its raw reply. */
+  /** The command `insert`. Returns the reply of the server as the command defines it. */
   async insert({ documents, writeConcern }: Document): Promise<Document> {
     const { simulation, set } = this.#client;
-    const sent = documents as readonly Document[];
-    this.#checkBatch(sent.length);
-    // The one that comes may have lost the ids before it.
-    const goesToKnown = this.#client.knowsPrimary || sent.some((document) => 'upTo' in document);
-    simulation.check(goesToKnown, () => 'a claim waits for a primary');
+    const sentDocuments = documents as readonly Document[];
+    this.#checkBatch(sentDocuments.length);
+    // The next primary may have lost the pets before a waiting insert, and then this insert would leave a gap of ids.
+    const hasPrimaryOrFence =
+      this.#client.knowsPrimary || sentDocuments.some((document) => 'upTo' in document);
+    simulation.check(hasPrimaryOrFence, () => 'an insert of pets waits for a primary');
     simulation.check(writeConcern?.w === 'majority', () => 'an insert does not wait for a majority');
-    let refused: Duplicate | undefined;
+    let refusal: Duplicate | undefined;
     const execute = (member: Member) => {
-      this.#noteTerm(member, sent);
+      this.#noteTerm(member, sentDocuments);
       let n = 0;
-      for (const [index, document] of sent.entries()) {
-        if (refused !== undefined && set.flaw !== 'unordered') break;
-        const refusedNow = this.#claim(member, document, index);
-        if (refusedNow === undefined) n++;
-        refused = refusedNow ?? refused;
+      for (const [index, document] of sentDocuments.entries()) {
+        if (refusal !== undefined && set.flaw !== 'unordered') break;
+        const newRefusal = this.#storeWithoutGap(member, document, index);
+        if (newRefusal === undefined) n++;
+        refusal = newRefusal ?? refusal;
       }
-      if (refused !== undefined && refused.index > 0) simulation.reach('prefix');
-      return { n, ...(refused && { writeErrors: [refused] }) };
+      if (refusal !== undefined && refusal.index > 0) simulation.noteState('prefix');
+      return { n, ...(refusal && { writeErrors: [refusal] }) };
     };
     const notDurable = () => {
-      if (refused !== undefined) simulation.reach('duplicate-not-durable');
-      return notReplicated(refused);
+      if (refusal !== undefined) simulation.noteState('duplicate-not-durable');
+      return notReplicated(refusal);
     };
-    const ids = sent.map(({ _id }) => String(_id)).join(' ');
+    const ids = sentDocuments.map(({ _id }) => String(_id)).join(' ');
     return this.#send(`insert ${ids}`, execute, true, { notDurable });
   }
 
-  /** A fence that takes an id which this client has claimed before ends that claim. */
-  #noteTerm(member: Member, sent: readonly Document[]): void {
-    const { simulation, set, elections, claimed } = this.#client;
-    for (const { _id, op, upTo } of sent) {
-      if (upTo !== undefined && elections > 0 && claimed.has(Number(_id))) simulation.reach('fence');
-      if (op !== undefined) claimed.add(Number(_id));
-      const before = op === undefined ? undefined : set.termOfToken.get(String(op));
-      if (before !== undefined && before < member.term) simulation.reach('later-term');
+  /**
+   * Remembers the term in which each insert arrives, and records two rare states: a fence that takes an id of an earlier
+   * insert of this client, and an insert that arrives in a later term than before.
+   */
+  #noteTerm(member: Member, sentDocuments: readonly Document[]): void {
+    const { simulation, set, electionCount, sentIds } = this.#client;
+    for (const { _id, op, upTo } of sentDocuments) {
+      if (upTo !== undefined && electionCount > 0 && sentIds.has(Number(_id))) simulation.noteState('fence');
+      if (op !== undefined) sentIds.add(Number(_id));
+      const previousTerm = op === undefined ? undefined : set.termOfToken.get(String(op));
+      if (previousTerm !== undefined && previousTerm < member.term) simulation.noteState('later-term');
       if (op !== undefined) set.termOfToken.set(String(op), member.term);
     }
   }
@@ -122,7 +129,7 @@ export class MongoCollectionModel {
     const toArray = async () => {
       const { nowMs } = this.#client.simulation;
       const found = await this.#send('find', (member) => this.#query(member, filter, options));
-      if (this.#client.confirmedAtMs < nowMs) this.#client.simulation.reach('read-unconfirmed');
+      if (this.#client.confirmedAtMs < nowMs) this.#client.simulation.noteState('read-unconfirmed');
       return found;
     };
     return { toArray };
@@ -132,27 +139,27 @@ export class MongoCollectionModel {
     const isLinearizable = options.readConcern?.level === 'linearizable';
     const confirm = isLinearizable && this.#client.set.flaw !== 'confirms-nothing';
     const execute = (member: Member) => this.#query(member, filter, options);
-    // A linearizable read is answered after a majority has confirmed it, as a write is.
+    // Like a write, a linearizable read is answered after a majority has confirmed the primary.
     const { simulation } = this.#client;
     const notDurable = () => {
-      simulation.reach('read-refused');
+      simulation.noteState('read-refused');
       return interrupted();
     };
     const name = `findOne ${options.readConcern?.level ?? ''}`;
     const [found] = await this.#send(name, execute, confirm, { notDurable });
     if (isLinearizable) {
-      simulation.reach('read-confirmed');
+      simulation.noteState('read-confirmed');
       this.#client.confirmedAtMs = simulation.nowMs;
     }
     return found ?? null;
   }
 
   async insertOne(document: Document, { session }: SessionOptions = {}): Promise<void> {
-    let refused: Duplicate | undefined;
-    const notDurable = () => notReplicated(refused);
+    let refusal: Duplicate | undefined;
+    const notDurable = () => notReplicated(refusal);
     const execute = (member: Member) => {
-      refused = this.#store(member, document, 0);
-      if (refused !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refused });
+      refusal = this.#store(member, document, 0);
+      if (refusal !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refusal });
     };
     if (session === undefined) await this.#send('insertOne', execute, true, { notDurable });
     else session.add(execute, (run) => this.#send('transaction', run, true));
@@ -163,25 +170,25 @@ export class MongoCollectionModel {
     filter: Document,
     { session }: SessionOptions,
   ): Promise<Readonly<Record<'deletedCount', number>>> {
-    const found = (member: Member) => this.#latest(member, filter);
-    const [before] = await this.#send('findOne to delete', found);
-    if (before === undefined) return { deletedCount: 0 };
+    const found = (member: Member) => this.#findLatest(member, filter);
+    const [existing] = await this.#send('findOne to delete', found);
+    if (existing === undefined) return { deletedCount: 0 };
     session?.add((member) => {
       if (found(member).length === 0) throw new MongoServerError({ message: 'write conflict', code: 112 });
-      member.append({ collection: this.#name, id: String(before['_id']), document: undefined });
+      member.append({ collection: this.#name, id: String(existing['_id']), document: undefined });
     });
     return { deletedCount: 1 };
   }
 
   async insertMany(documents: readonly Document[]): Promise<void> {
     this.#checkBatch(documents.length);
-    // The driver drops the write errors then.
+    // The driver reports no write errors when there is a write concern error.
     const { code, errmsg: message } = WRITE_CONCERN_TIMEOUT;
     const notDurable = () => bulkError({ message, code }, true);
     const execute = (member: Member) => {
       const duplicates = documents
         .map((document, index) => this.#store(member, document, index))
-        .filter((refused) => refused !== undefined);
+        .filter((refusal) => refusal !== undefined);
       if (duplicates.length > 0) {
         throw bulkError({ message: 'duplicate key', code: DUPLICATE_KEY, writeErrors: duplicates }, false);
       }
@@ -194,7 +201,7 @@ export class MongoCollectionModel {
     return this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
   }
 
-  /** Only with `updateOne`. */
+  /** Accepts only operations of the kind `updateOne`. */
   async bulkWrite(operations: readonly AnyBulkWriteOperation[]): Promise<void> {
     const execute = (member: Member) => {
       for (const operation of operations) {
@@ -210,7 +217,7 @@ export class MongoCollectionModel {
 
   #update(member: Member, filter: Document, { $min = {}, $set = {} }: Document): Document | null {
     const { simulation, set } = this.#client;
-    const [found] = this.#latest(member, filter);
+    const [found] = this.#findLatest(member, filter);
     if (found === undefined) return null;
     const changed = { ...found, ...$set };
     for (const [field, value] of Object.entries($min as Document)) {
@@ -222,27 +229,32 @@ export class MongoCollectionModel {
     return changed;
   }
 
-  /** A claim leaves no id out, except behind a fence. Otherwise a later one could take it. */
-  #claim(member: Member, document: Document, index: number): Duplicate | undefined {
-    const refused = this.#store(member, document, index);
-    const before = Number(document['_id']) - 1;
-    const taken = member.latest(this.#name);
-    const isFenced = () => taken.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= before);
-    const isSound = refused !== undefined || 'upTo' in document || before === 0 || taken.has(String(before));
-    this.#client.simulation.check(isSound || isFenced(), () => `nobody has the id ${before}`);
-    return refused;
+  /**
+   * Stores a document, and checks that an insert of a pet leaves no gap: the id before it must be taken by a pet or by a
+   * fence. A later insert could take the id of a gap, and ids would not ascend.
+   */
+  #storeWithoutGap(member: Member, document: Document, index: number): Duplicate | undefined {
+    const refusal = this.#store(member, document, index);
+    const previousId = Number(document['_id']) - 1;
+    const stored = member.latestDocuments(this.#name);
+    const isFenced = () =>
+      stored.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= previousId);
+    const isSound =
+      refusal !== undefined || 'upTo' in document || previousId === 0 || stored.has(String(previousId));
+    this.#client.simulation.check(isSound || isFenced(), () => `the insert leaves out the id ${previousId}`);
+    return refusal;
   }
 
   /** @returns why the document was refused */
   #store(member: Member, document: Document, index: number): Duplicate | undefined {
     const { flaw } = this.#client.set;
-    const stored = member.latest(this.#name);
+    const stored = member.latestDocuments(this.#name);
     const existing = stored.get(String(document['_id']));
-    const isForgotten = flaw === 'forgets-fences' && existing?.['upTo'] !== undefined;
-    if (existing !== undefined && !isForgotten) return refusal(index, '_id');
+    const isForgottenFence = flaw === 'forgets-fences' && existing?.['upTo'] !== undefined;
+    if (existing !== undefined && !isForgottenFence) return duplicate(index, '_id');
     const key: unknown = document['idem']?.k;
-    const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
-    if (isTaken && flaw !== 'forgets-keys') return refusal(index, 'idem.k');
+    const isKeyTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
+    if (isKeyTaken && flaw !== 'forgets-keys') return duplicate(index, 'idem.k');
     this.#append(member, document);
     return undefined;
   }
@@ -251,13 +263,15 @@ export class MongoCollectionModel {
     member.append({ collection: this.#name, id: String(document['_id']), document });
   }
 
-  #latest(member: Member, filter: Document): readonly Document[] {
-    return candidates(member.latest(this.#name), filter).filter((document) => matches(document, filter));
+  #findLatest(member: Member, filter: Document): readonly Document[] {
+    return candidates(member.latestDocuments(this.#name), filter).filter((document) =>
+      matches(document, filter),
+    );
   }
 
   #query(member: Member, filter: Document, options: FindOptions): Document[] {
     const isLocal = options.readConcern?.level === 'local';
-    const documents = isLocal ? member.latest(this.#name) : member.shown(this.#name);
+    const documents = isLocal ? member.latestDocuments(this.#name) : member.shownDocuments(this.#name);
     const found = candidates(documents, filter).filter((document) => matches(document, filter));
     const direction = options.sort?.['_id'];
     if (direction !== undefined)
@@ -282,15 +296,18 @@ export class MongoCollectionModel {
     });
   }
 
-  /** Lookups of keys share queries. A retry is another query, and those that wait for a confirmation begin together. */
+  /**
+   * Checks that lookups of keys share queries, so four queries take a minimum time. The check is left out when retries may
+   * add queries, or when queries have waited for a confirmation of the primary and begin together.
+   */
   #checkRate(): void {
-    const { simulation, elections, confirmedAtMs } = this.#client;
-    const { nowMs, isMild, weather } = simulation;
-    this.#findsMs.push(nowMs);
-    const firstMs = this.#findsMs.at(-4) ?? -Infinity;
-    const isCalm = isMild && weather.faults === 0 && elections === 0 && confirmedAtMs < firstMs;
+    const { simulation, electionCount, confirmedAtMs } = this.#client;
+    const { nowMs, isMild, rates } = simulation;
+    this.#queryTimesMs.push(nowMs);
+    const firstMs = this.#queryTimesMs.at(-4) ?? -Infinity;
+    const isCalm = isMild && rates.faults === 0 && electionCount === 0 && confirmedAtMs < firstMs;
     const tookMs = nowMs - firstMs;
-    simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
+    simulation.check(!isCalm || tookMs >= MIN_FOUR_LOOKUPS_MS, () => `four lookups of keys in ${tookMs} ms`);
   }
 
   #checkBatch(size: number): void {
@@ -301,15 +318,15 @@ export class MongoCollectionModel {
   }
 }
 
-/** All documents, or the few that can match a filter on their `_id`. */
+/** The documents that a filter may match: for a filter on one `_id` the document with this id, or all documents. */
 function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Document): Document[] {
   if (typeof id !== 'string' && !(id instanceof Long)) return [...documents.values()];
   const found = documents.get(String(id));
   return found === undefined ? [] : [found];
 }
 
-function notReplicated(refused: Duplicate | undefined): MongoWriteConcernError {
-  const writeErrors = refused && { writeErrors: [refused] };
+function notReplicated(refusal: Duplicate | undefined): MongoWriteConcernError {
+  const writeErrors = refusal && { writeErrors: [refusal] };
   return new MongoWriteConcernError({ ok: 1, writeConcernError: WRITE_CONCERN_TIMEOUT, ...writeErrors });
 }
 
@@ -317,11 +334,11 @@ function interrupted(): MongoServerError {
   return new MongoServerError({ message: 'interrupted', code: 11_602 });
 }
 
-function refusal(index: number, field: string): Duplicate {
+function duplicate(index: number, field: string): Duplicate {
   return { index, code: DUPLICATE_KEY, keyPattern: { [field]: 1 } };
 }
 
-/** As the driver reports a failed `insertMany`, a lost connection included. */
+/** The error with which the driver reports a failed `insertMany`, or a connection that is lost during it. */
 function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
   const result = { getWriteConcernError: () => (isNotDurable ? WRITE_CONCERN_TIMEOUT : undefined) };
   return new MongoBulkWriteError(
@@ -330,7 +347,7 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
   );
 }
 
-/** As a reply with `fieldsAsRaw` has them. */
+/** The document as bytes (BSON), as in a reply with the option `fieldsAsRaw`. */
 function toBytes(document: Document, { projection = document }: FindOptions): Document {
   const fields = ['_id', ...Object.keys(projection)].map(
     (name) => [name, document[name] as unknown] as const,
@@ -338,12 +355,12 @@ function toBytes(document: Document, { projection = document }: FindOptions): Do
   return BSON.serialize(Object.fromEntries(fields));
 }
 
-/** A transaction, which takes effect as one write. */
+/** A transaction. Its steps take effect together, as one write. */
 export class SessionModel {
   readonly #steps: ((member: Member) => void)[] = [];
   #commit: ((run: (member: Member) => void) => Promise<void>) | undefined;
 
-  /** @param commit of the last step is used */
+  /** @param commit sends the transaction. The `commit` of the last step is used, if the step has one */
   add(step: (member: Member) => void, commit?: (run: (member: Member) => void) => Promise<void>): void {
     this.#steps.push(step);
     this.#commit = commit;

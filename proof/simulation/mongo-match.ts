@@ -1,11 +1,11 @@
 import { type Document, Double, Long } from 'mongodb';
 
-/** The value of a field, also below another one: `idem.k`. */
+/** The value of a field. The path may lead into a nested document: `idem.k`. */
 function valueAt(document: Document, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Document | undefined)?.[name], document);
 }
 
-function isComparison(condition: unknown): condition is Readonly<Record<string, unknown>> {
+function hasOperators(condition: unknown): condition is Readonly<Record<string, unknown>> {
   return (
     typeof condition === 'object' &&
     condition !== null &&
@@ -18,11 +18,11 @@ export function matches(document: Document, filter: Document): boolean {
   return Object.entries(filter).every(([path, condition]: readonly [string, unknown]) => {
     if (path === '$or') return (condition as readonly Document[]).some((one) => matches(document, one));
     const value = valueAt(document, path);
-    return isComparison(condition) ? fulfils(value, condition) : compare(value, condition) === 0;
+    return hasOperators(condition) ? fulfilsOperators(value, condition) : compare(value, condition) === 0;
   });
 }
 
-function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): boolean {
+function fulfilsOperators(value: unknown, condition: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(condition).every(([operator, operand]) => {
     const order = compare(value, operand);
     switch (operator) {
@@ -35,9 +35,9 @@ function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): 
       case '$in':
         return (operand as readonly unknown[]).some((one) => compare(value, one) === 0);
       case '$nin':
-        return !fulfils(value, { $in: operand });
+        return !fulfilsOperators(value, { $in: operand });
       case '$not':
-        return !fulfils(value, operand as Readonly<Record<string, unknown>>);
+        return !fulfilsOperators(value, operand as Readonly<Record<string, unknown>>);
       case '$exists':
         return (value !== undefined) === operand;
       case '$type':
@@ -48,7 +48,10 @@ function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): 
   });
 }
 
-/** @returns `undefined` for values of different types, which no operator matches. All numbers have one type. */
+/**
+ * @returns a negative number, zero or a positive number, as a sort function does. `undefined` if the types differ: then no
+ * comparison holds. `Long` and `Double` are compared with each other as numbers
+ */
 export function compare(one: unknown, other: unknown): number | undefined {
   if (one instanceof Long && other instanceof Long) return one.compare(other);
   if (isNumber(one) && isNumber(other)) return Number(one) - Number(other);

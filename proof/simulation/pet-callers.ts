@@ -6,14 +6,15 @@ import { numbers } from '../../test/support/numbers.ts';
 import { type Call, Calls } from './calls.ts';
 import type { Simulation } from './simulation.ts';
 
+/** The number of different idempotency keys. */
 const KEYS = 6;
 const MAX_RETRIES = 3;
 
-/** When the outside works again, every process has noticed that within this time. */
+/** Within this time after the last failure of the storage, every process notices that the storage works. */
 const RECOVERY_MS = 30_000;
 
-/** The deadline of an archive's call. */
-const ARCHIVE = { limitMs: 90_000 } as const;
+/** The deadline of a call to the archive (`PetArchive`, which reserves ids and writes pets with given ids). */
+const ARCHIVE_RULES = { limitMs: 90_000 } as const;
 
 export type StoredPet = Pet & {
   /** The hash of the idempotency key. */
@@ -21,50 +22,55 @@ export type StoredPet = Pet & {
 };
 
 export type PetStore = {
-  /** One for each process. */
+  /** One repository per process. */
   readonly repositories: readonly PetRepository[];
   /** The deadline of a call, in virtual milliseconds. */
   readonly limitMs: number;
-  /** Whether the store would keep this pet if everything failed now. */
+  /** Whether the store has this pet, and would keep it if every process and machine failed now. */
   readonly isDurable: (pet: Pet) => boolean;
-  /** Whether a read shows only what is durable in this sense. */
+  /** Whether a read must show only pets for which `isDurable` is true. Default: no. */
   readonly showsOnlyDurable?: boolean;
-  /** Whether a list of this process, from now on, may miss pets: the one gap that the adapter documents. */
+  /**
+   * Call it when a list begins. The returned function says, when the list ends, whether the list may miss pets. The adapter
+   * documents one such case: the primary was deposed, and the process could not know it.
+   */
   readonly mayListMiss: (process: number) => () => boolean;
-  /** Whether the adapter takes calls. */
+  /** Whether the adapter accepts calls. It is false after its queue is closed. */
   readonly isOpen: () => boolean;
-  /** Everything that the store holds in the end. */
+  /** All pets in the store. */
   readonly stored: () => readonly StoredPet[];
 };
 
-type Situation = {
-  /** The greatest id that was acknowledged or reserved. */
+/** The state when a call begins. */
+type StateBefore = {
+  /** The greatest acknowledged or reserved id. */
   readonly greatestId: bigint;
   readonly isOpen: boolean;
 };
 
-type Walk = {
+type ListPlan = {
   readonly status: PetStatus | undefined;
-  readonly begin: bigint;
+  readonly after: bigint;
   readonly limit: number;
+  /** Whether the caller reads all pages, from the first to the last. */
   readonly isWalk: boolean;
 };
 
-const FIRST_PAGE: Walk = { status: undefined, begin: 0n, limit: 100, isWalk: false };
+const FIRST_PAGE: ListPlan = { status: undefined, after: 0n, limit: 100, isWalk: false };
 
-/** Callers of one or several pet repositories on one store, and what they have been told. */
+/** Callers of one or several pet repositories on one store. They remember all answers, and check them against the store. */
 export class PetCallers {
   readonly #simulation: Simulation;
   readonly #store: PetStore;
   readonly #calls: Calls;
-  /** What was acknowledged, in order. */
-  readonly #acknowledged: Pet[] = [];
-  readonly #freshIds = new Set<bigint>();
+  /** The acknowledged pets, in the order of their answers. */
+  readonly #acknowledgedPets: Pet[] = [];
+  readonly #assignedIds = new Set<bigint>();
   readonly #idsByKey = new Map<string, bigint>();
   /** The names of pets whose insert failed. */
-  readonly #failed: string[] = [];
+  readonly #failedNames: string[] = [];
   #greatestId = 0n;
-  #pets = 0;
+  #petCount = 0;
 
   constructor(simulation: Simulation, store: PetStore) {
     this.#simulation = simulation;
@@ -72,14 +78,14 @@ export class PetCallers {
     this.#calls = new Calls(simulation);
   }
 
-  /** Never rejects. */
+  /** Plays the whole schedule of calls. Never rejects. */
   async start(): Promise<void> {
     const { random } = this.#simulation;
     const work = this.#store.repositories.keys().flatMap((process) => {
       const callers = numbers(random.integer(1, 3));
       return callers.map(() => this.#work(process, random.integer(1, 6)));
     });
-    // More than may share a round trip.
+    // More inserts than may share one round trip.
     const burst = numbers(random.chance(0.005) ? 1_100 : 0);
     await Promise.all([...work, ...burst.map(() => this.#insert(this.#store.repositories[0]!))]);
     this.#simulation.calm();
@@ -88,74 +94,84 @@ export class PetCallers {
     await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
   }
 
-  /** Starts some inserts at once. */
+  /** Starts `count` inserts at the same time, and does not wait for them. */
   insertSome(count: number): void {
     for (const _ of numbers(count)) void this.#insert(this.#store.repositories[0]!);
   }
 
-  /** An operator reserves ids, and writes a pet that gets the first or the last of them. Never rejects. */
+  /** An operator reserves ids, and may write a pet with the first or the last reserved id. Never rejects. */
   async import(archive: PetArchive): Promise<void> {
     const { random } = this.#simulation;
     for (const _ of numbers(random.integer(1, 3))) {
       await this.#simulation.wait('an operator comes', random.between(0, random.pick([10, 300, 3_000])));
-      const first = this.#greatestId + 1n;
-      const last = first + BigInt(random.integer(0, 19));
-      const reserved = await this.#make(`reserve ${last}`, [], () => archive.reserve(last), ARCHIVE);
-      if (reserved.failed !== undefined) return;
-      if (last > this.#greatestId) this.#greatestId = last;
-      for (const id of random.pick([[first], [last], []])) {
+      const firstId = this.#greatestId + 1n;
+      const lastId = firstId + BigInt(random.integer(0, 19));
+      const reserved = await this.#call(
+        `reserve ${lastId}`,
+        [],
+        () => archive.reserve(lastId),
+        ARCHIVE_RULES,
+      );
+      if (reserved.errorKind !== undefined) return;
+      if (lastId > this.#greatestId) this.#greatestId = lastId;
+      for (const id of random.pick([[firstId], [lastId], []])) {
         const pet = { ...this.#newPet(), id };
         const write = () => archive.write([pet]);
-        const { name, failed } = await this.#make(`write ${id}`, ['pet-id-taken'], write, ARCHIVE);
-        if (failed === undefined) this.#acknowledge(name, pet, pet);
+        const { name, errorKind } = await this.#call(`write ${id}`, ['pet-id-taken'], write, ARCHIVE_RULES);
+        if (errorKind === undefined) this.#acknowledge(name, pet, pet);
       }
     }
   }
 
-  /** Inserts that have not settled. */
+  /** The number of inserts that have not settled. */
   get pendingInserts(): number {
-    return this.#calls.pending.filter((name) => name.includes('insert')).length;
+    return this.#calls.pendingCalls.filter((name) => name.includes('insert')).length;
   }
 
-  /** Calls that failed because the storage was unavailable. */
-  get unavailable(): readonly string[] {
-    return this.#calls.unavailable;
+  /** The names of the calls that failed because the storage was unavailable. */
+  get unavailableCalls(): readonly string[] {
+    return this.#calls.unavailableCalls;
   }
 
-  /** Call it when no event is pending. */
+  /** Checks the pets in the store. Call it when no event is pending. */
   verify(): void {
     const simulation = this.#simulation;
     this.#calls.verifyAllSettled();
     const stored = new Map(this.#store.stored().map((pet) => [pet.id, pet]));
-    for (const pet of this.#acknowledged) {
-      const kept = stored.get(pet.id);
-      simulation.check(kept !== undefined && isSame(kept, pet), () => `pet ${pet.id} is lost`);
+    for (const pet of this.#acknowledgedPets) {
+      const storedPet = stored.get(pet.id);
+      simulation.check(storedPet !== undefined && isSame(storedPet, pet), () => `pet ${pet.id} is lost`);
     }
     const keys = [...stored.values()].map(({ key }) => key).filter((key) => key !== undefined);
     simulation.check(new Set(keys).size === keys.length, () => 'an idempotency key has two pets');
-    // Each insert without a key has a name of its own.
+    // Each insert without an idempotency key has its own name, so two pets with one name come from one insert.
     const names = [...stored.values()].filter(({ key }) => key === undefined).map(({ name }) => name);
     simulation.check(new Set(names).size === names.length, () => 'an insert has stored two pets');
-    for (const name of this.#failed) {
-      simulation.reach(names.includes(name) ? 'unavailable-stored' : 'unavailable-not-stored');
+    for (const name of this.#failedNames) {
+      simulation.noteState(names.includes(name) ? 'unavailable-stored' : 'unavailable-not-stored');
     }
   }
 
-  /** Whatever happened before, every process works when the outside does. */
+  /** Checks that this process works after all failures have ended. */
   async #checkRecovery(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#situation();
-    const { name, value, failed } = await this.#make('insert after all', [], () => repository.insert(pet));
-    this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
+    const before = this.#stateNow();
+    const { name, value, errorKind } = await this.#call('insert after recovery', [], () =>
+      repository.insert(pet),
+    );
+    this.#simulation.check(errorKind === undefined, () => `${name}: ${errorKind}, although everything works`);
     if (value === undefined) return;
-    this.#onFresh(name, pet, value, before);
-    const found = await this.#make('find after all', [], () => repository.findById(value.id));
-    this.#simulation.check(found.value !== undefined, () => `${found.name}: ${found.failed ?? 'nothing'}`);
-    const list = { after: value.id - 1n, limit: 1 };
-    const listed = await this.#make('list after all', [], () => repository.list(list));
+    this.#checkNewPet(name, pet, value, before);
+    const findCall = await this.#call('find after recovery', [], () => repository.findById(value.id));
     this.#simulation.check(
-      listed.value?.[0]?.id === value.id,
-      () => `${listed.name}: ${listed.failed ?? 'nothing'}`,
+      findCall.value !== undefined,
+      () => `${findCall.name}: ${findCall.errorKind ?? 'no pet'}`,
+    );
+    const query = { after: value.id - 1n, limit: 1 };
+    const listCall = await this.#call('list after recovery', [], () => repository.list(query));
+    this.#simulation.check(
+      listCall.value?.[0]?.id === value.id,
+      () => `${listCall.name}: ${listCall.errorKind ?? 'not this pet'}`,
     );
   }
 
@@ -168,14 +184,18 @@ export class PetCallers {
     const insertTogether = async () => {
       await Promise.all(numbers(random.integer(2, 12)).map(insert));
     };
-    // A new method of the port does not compile until callers call it.
+    // The type requires an entry for each method of the port, so that no method stays without a caller.
     const byMethod: Readonly<Record<keyof PetRepository, readonly (() => Promise<void>)[]>> = {
       insert: [insert, insert],
       insertOnce: [insertOnce, insertOnce],
       findById: [find, find],
       list: [false, true].map((isWalk) => () => this.#list(repository, process, isWalk)),
     };
-    const actions = [...Object.values(byMethod).flat(), () => this.#addElsewhere(process), insertTogether];
+    const actions = [
+      ...Object.values(byMethod).flat(),
+      () => this.#addByOtherProcess(process),
+      insertTogether,
+    ];
     for (const _ of numbers(calls)) {
       const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);
       await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);
@@ -183,8 +203,8 @@ export class PetCallers {
     }
   }
 
-  /** Another process adds a pet, and this one reads: the other may know a later primary. */
-  async #addElsewhere(process: number): Promise<void> {
+  /** Adds a pet by another process, which may know a later primary, and then lists pets in this process. */
+  async #addByOtherProcess(process: number): Promise<void> {
     const { repositories } = this.#store;
     await this.#insert(repositories[(process + 1) % repositories.length]!);
     await this.#listFrom(repositories[process]!, process, FIRST_PAGE);
@@ -192,132 +212,153 @@ export class PetCallers {
 
   async #insert(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#situation();
-    const { name, value } = await this.#make(`insert ${pet.name}`, [], () => repository.insert(pet));
-    if (value === undefined) this.#failed.push(pet.name);
-    else this.#onFresh(name, pet, value, before);
+    const before = this.#stateNow();
+    const { name, value } = await this.#call(`insert ${pet.name}`, [], () => repository.insert(pet));
+    if (value === undefined) this.#failedNames.push(pet.name);
+    else this.#checkNewPet(name, pet, value, before);
   }
 
   async #insertOnce(repository: PetRepository): Promise<void> {
     const { random } = this.#simulation;
     const number = random.integer(1, KEYS);
-    // The fingerprint stands for the content, so the same content has the same pet.
-    await this.#insertUnder(repository, number, random.chance(0.9) ? 'content' : 'other content');
+    // A key belongs to the content that arrives first. The other content with this key must give an error.
+    await this.#insertWithKey(repository, number, random.chance(0.9) ? 'content' : 'other content');
   }
 
-  async #insertUnder(repository: PetRepository, number: number, content: string): Promise<void> {
+  async #insertWithKey(repository: PetRepository, number: number, content: string): Promise<void> {
     const idempotency = idempotencyFor(`key ${number}`, content);
     const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
     for (const _ of numbers(MAX_RETRIES)) {
-      const before = this.#situation();
+      const before = this.#stateNow();
       const what = `insertOnce key ${number} ${content}`;
-      const call = await this.#make(what, ['idempotency-key-reused'], () =>
+      const call = await this.#call(what, ['idempotency-key-reused'], () =>
         repository.insertOnce(pet, idempotency),
       );
-      if (call.value !== undefined) this.#onInserted(call, pet, idempotency, before);
-      if (call.failed !== 'storage-unavailable') return;
+      if (call.value !== undefined) this.#checkInserted(call, pet, idempotency, before);
+      if (call.errorKind !== 'storage-unavailable') return;
     }
   }
 
-  #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Situation): void {
-    const { pet: inserted, replayed } = value!;
-    if (replayed) this.#simulation.reach('replay');
-    if (replayed) this.#acknowledge(name, pet, inserted);
-    else this.#onFresh(name, pet, inserted, before);
-    const known = this.#idsByKey.get(key) ?? inserted.id;
+  #checkInserted(
+    { name, value }: Call<Inserted>,
+    pet: NewPet,
+    { key }: Idempotency,
+    before: StateBefore,
+  ): void {
+    const { pet: inserted, replayed: isReplay } = value!;
+    if (isReplay) this.#simulation.noteState('replay');
+    if (isReplay) this.#acknowledge(name, pet, inserted);
+    else this.#checkNewPet(name, pet, inserted, before);
+    const firstId = this.#idsByKey.get(key) ?? inserted.id;
     this.#simulation.check(
-      known === inserted.id,
-      () => `${name}: the key has pets ${known} and ${inserted.id}`,
+      firstId === inserted.id,
+      () => `${name}: the key has pets ${firstId} and ${inserted.id}`,
     );
     this.#idsByKey.set(key, inserted.id);
   }
 
-  /** @param before when the call began */
-  #onFresh(name: string, wanted: NewPet, pet: Pet, before: Situation): void {
-    const isOld = this.#freshIds.has(pet.id);
-    this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was assigned twice`);
-    this.#freshIds.add(pet.id);
-    const ascends = pet.id > before.greatestId;
-    this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before.greatestId}`);
-    this.#simulation.check(before.isOpen, () => `${name}: the store was closed before`);
+  /**
+   * Checks the answer to an insert that has added a pet (no replay of an earlier pet).
+   *
+   * @param before the state when the call began
+   */
+  #checkNewPet(name: string, wanted: NewPet, pet: Pet, before: StateBefore): void {
+    const isAssigned = this.#assignedIds.has(pet.id);
+    this.#simulation.check(!isAssigned, () => `${name}: the id ${pet.id} was assigned twice`);
+    this.#assignedIds.add(pet.id);
+    const isGreater = pet.id > before.greatestId;
+    this.#simulation.check(
+      isGreater,
+      () => `${name}: the id ${pet.id} is not greater than ${before.greatestId}`,
+    );
+    this.#simulation.check(before.isOpen, () => `${name}: the store was closed before the call`);
     this.#acknowledge(name, wanted, pet);
   }
 
   #acknowledge(name: string, wanted: NewPet, pet: Pet): void {
     const simulation = this.#simulation;
     simulation.note(`acknowledged ${pet.id}`);
-    simulation.check(isSame({ ...wanted, id: pet.id }, pet), () => `${name}: the answer is another pet`);
+    simulation.check(
+      isSame({ ...wanted, id: pet.id }, pet),
+      () => `${name}: the answer differs from the pet that was sent`,
+    );
     simulation.check(this.#store.isDurable(pet), () => `${name}: the answer came before the pet was durable`);
-    this.#acknowledged.push(pet);
+    this.#acknowledgedPets.push(pet);
     if (pet.id > this.#greatestId) this.#greatestId = pet.id;
   }
 
   async #find(repository: PetRepository): Promise<void> {
     const { random } = this.#simulation;
-    const known = this.#acknowledged.length > 0 && random.chance(0.8);
-    const expected = known ? random.pick(this.#acknowledged.slice(-5)) : undefined;
-    const id = expected?.id ?? BigInt(random.integer(1, 30));
-    const { name, value, failed } = await this.#make(`find ${id}`, [], () => repository.findById(id));
-    if (failed !== undefined) return;
+    const isKnownId = this.#acknowledgedPets.length > 0 && random.chance(0.8);
+    const expectedPet = isKnownId ? random.pick(this.#acknowledgedPets.slice(-5)) : undefined;
+    const id = expectedPet?.id ?? BigInt(random.integer(1, 30));
+    const { name, value, errorKind } = await this.#call(`find ${id}`, [], () => repository.findById(id));
+    if (errorKind !== undefined) return;
     this.#checkShown(name, value === undefined ? [] : [value]);
-    const isRight = expected === undefined || (value !== undefined && isSame(expected, value));
+    const isRight = expectedPet === undefined || (value !== undefined && isSame(expectedPet, value));
     this.#simulation.check(isRight, () => `${name}: an acknowledged pet is not found`);
-    this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
+    this.#simulation.check(
+      value === undefined || value.id === id,
+      () => `${name}: found a pet with another id`,
+    );
   }
 
   async #list(repository: PetRepository, process: number, isWalk: boolean): Promise<void> {
     const { random } = this.#simulation;
-    // Some queries come again: an adapter may keep their results.
+    // One query is repeated often, because an adapter may cache its result.
     const isCommon = !isWalk && random.chance(0.4);
     const status = isCommon ? undefined : random.pick([undefined, undefined, ...PET_STATUSES]);
-    const begin = isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)]));
+    const after = isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)]));
     const limit = isCommon ? 10 : random.integer(1, 10);
-    await this.#listFrom(repository, process, { status, begin, limit, isWalk });
+    await this.#listFrom(repository, process, { status, after, limit, isWalk });
   }
 
-  /** Reads a page, or walks through all that follow. */
+  /** Reads one page that begins after the id `after`, or this page and all following pages. */
   async #listFrom(
     repository: PetRepository,
     process: number,
-    { status, begin, limit, isWalk }: Walk,
+    { status, after, limit, isWalk }: ListPlan,
   ): Promise<void> {
-    const expected = [...this.#acknowledged];
+    const expectedPets = [...this.#acknowledgedPets];
     const mayMiss = this.#store.mayListMiss(process);
-    const name = `list ${status} ${begin} ${limit}${isWalk ? ' and on' : ''}`;
-    const listed: Pet[] = [];
-    let last: bigint | undefined;
+    const name = `list ${status} ${after} ${limit}${isWalk ? ' and all following pages' : ''}`;
+    const listedPets: Pet[] = [];
+    let lastId: bigint | undefined;
     for (let isMore = true; isMore; ) {
-      const query = { status, after: last ?? begin, limit };
-      const { value: page } = await this.#make(name, [], () => repository.list(query));
+      const query = { status, after: lastId ?? after, limit };
+      const { value: page } = await this.#call(name, [], () => repository.list(query));
       if (page === undefined) return;
       this.#checkShown(name, page);
-      listed.push(...page);
-      last = page.length < limit ? undefined : page.at(-1)!.id;
-      isMore = isWalk && last !== undefined;
+      listedPets.push(...page);
+      lastId = page.length < limit ? undefined : page.at(-1)!.id;
+      isMore = isWalk && lastId !== undefined;
     }
-    const missed = expected.filter(
+    const missedPets = expectedPets.filter(
       (pet) =>
-        pet.id > begin &&
-        (last === undefined || pet.id <= last) &&
+        pet.id > after &&
+        (lastId === undefined || pet.id <= lastId) &&
         (status === undefined || status === pet.status) &&
-        !listed.some(({ id }) => id === pet.id),
+        !listedPets.some(({ id }) => id === pet.id),
     );
-    const isAscending = listed.every((pet, index) => index === 0 || pet.id > listed[index - 1]!.id);
-    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listed)}`);
-    this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
-    if (missed.length > 0) this.#simulation.reach('documented-gap');
+    const isAscending = listedPets.every((pet, index) => index === 0 || pet.id > listedPets[index - 1]!.id);
+    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listedPets)}`);
+    this.#simulation.check(missedPets.length === 0 || mayMiss(), () => `${name}: misses ${ids(missedPets)}`);
+    if (missedPets.length > 0) this.#simulation.noteState('documented-gap');
   }
 
-  /** Call it in the turn of the answer. */
+  /** Checks that all shown pets are durable. Call it right after the answer, without an `await` between. */
   #checkShown(name: string, pets: readonly Pet[]): void {
     if (this.#store.showsOnlyDurable !== true) return;
     if (this.#store.stored().some((pet) => !this.#store.isDurable(pet)))
-      this.#simulation.reach('read-stopped');
-    const early = pets.filter((pet) => !this.#store.isDurable(pet));
-    this.#simulation.check(early.length === 0, () => `${name}: shows ${ids(early)} before it is durable`);
+      this.#simulation.noteState('read-stopped');
+    const earlyPets = pets.filter((pet) => !this.#store.isDurable(pet));
+    this.#simulation.check(
+      earlyPets.length === 0,
+      () => `${name}: shows pets that are not durable yet: ${ids(earlyPets)}`,
+    );
   }
 
-  #make<T>(
+  #call<T>(
     what: string,
     errors: readonly string[],
     work: () => Promise<T>,
@@ -327,12 +368,12 @@ export class PetCallers {
     return this.#calls.make(what, rules, work);
   }
 
-  #situation(): Situation {
+  #stateNow(): StateBefore {
     return { greatestId: this.#greatestId, isOpen: this.#store.isOpen() };
   }
 
   #newPet(): NewPet {
-    const number = ++this.#pets;
+    const number = ++this.#petCount;
     return newPet({
       name: `pet ${number}`,
       categoryId: BigInt(number) - 2n ** 63n,

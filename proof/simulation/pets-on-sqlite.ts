@@ -9,10 +9,13 @@ import type { Scenario } from './run-schedule.ts';
 import type { Simulation } from './simulation.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
-/** How long an insert may take. */
+/** The deadline of an insert. */
 const LIMIT_MS = 5_000;
 
-/** Group commit in SQLite: the queue, a disk that hangs, a lock that fails, a guard that refuses. */
+/**
+ * Group commit on SQLite: concurrent inserts share a commit and a flush. The queue is the real one. The disk may hang, the
+ * write lock may be taken, and the guard of the file may refuse a write.
+ */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
   flaws: ['loses-commits', 'writes-nothing'],
@@ -29,36 +32,39 @@ export const petsOnSqlite: Scenario = {
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
-    const lastId = real.prepare('SELECT ifnull(max(id), 0) AS id FROM pets');
-    const disk = new FaultyDisk(simulation, () => (lastId.get() as { id: bigint }).id, flaw);
+    const greatestId = real.prepare('SELECT ifnull(max(id), 0) AS id FROM pets');
+    const disk = new FaultyDisk(simulation, () => (greatestId.get() as { id: bigint }).id, flaw);
     const queue = new CommitQueue(connection, {
-      guard: guard(simulation, disk),
+      guard: createGuard(simulation, disk),
       disk,
       host: storageHost((message) => simulation.note(message)),
       timeoutMs: LIMIT_MS,
     });
     let isClosed = false;
-    const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
+    const petById = real.prepare('SELECT name FROM pets WHERE id = ?');
     const callers = new PetCallers(simulation, {
       repositories: [new SqlitePetRepository(connection, queue, new ReadCache(connection))],
       limitMs: LIMIT_MS,
       isDurable: ({ id, name }) =>
-        id <= disk.durableId && !real.isTransaction && byId.get(id)?.['name'] === name,
+        id <= disk.durableId && !real.isTransaction && petById.get(id)?.['name'] === name,
       showsOnlyDurable: true,
       mayListMiss: () => () => false,
       isOpen: () => !isClosed,
-      stored: () => storedIn(database),
+      stored: () => storedPets(database),
     });
     const checkSettled = () => {
       const { pendingInserts } = callers;
-      simulation.check(pendingInserts === 0, () => `closed before ${pendingInserts} inserts have settled`);
+      simulation.check(
+        pendingInserts === 0,
+        () => `the queue was closed before ${pendingInserts} inserts had settled`,
+      );
     };
     database.startLocks(500);
     if (simulation.random.chance(0.2)) {
       simulation.later('close', simulation.random.between(0, 300), () => {
         callers.insertSome(simulation.random.integer(0, 3));
         isClosed = true;
-        if (callers.pendingInserts > 0) simulation.reach('drain-with-batch');
+        if (callers.pendingInserts > 0) simulation.noteState('drain-with-batch');
         void queue.close().then(() => simulation.later('closed', 0, checkSettled));
       });
     }
@@ -70,21 +76,21 @@ export const petsOnSqlite: Scenario = {
   },
 };
 
-/** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
-function guard(simulation: Simulation, disk: FaultyDisk) {
-  const after = () => {
-    if (simulation.random.chance(simulation.weather.faults / 4))
+/** A model of the guard, which looks for the files of the database before and after each write. Now and then one is missing. */
+function createGuard(simulation: Simulation, disk: FaultyDisk) {
+  const mayRefuse = () => {
+    if (simulation.random.chance(simulation.rates.faults / 4))
       throw new StorageUnavailable('a file is missing');
   };
   const before = () => {
-    simulation.check(!disk.isCheckpointing, () => 'a commit beside a checkpoint');
-    if (disk.isFlushing) simulation.reach('flush-and-gathering');
-    after();
+    simulation.check(!disk.isCheckpointing, () => 'a commit began during a checkpoint');
+    if (disk.isFlushing) simulation.noteState('flush-and-gathering');
+    mayRefuse();
   };
-  return { before, after };
+  return { before, after: mayRefuse };
 }
 
-function storedIn({ real }: FaultyDatabase): readonly StoredPet[] {
+function storedPets({ real }: FaultyDatabase): readonly StoredPet[] {
   const rows = real.prepare('SELECT id, name, category_id, status, idempotency_key FROM pets').all();
   return rows.map(({ id, name, category_id: categoryId, status, idempotency_key: key }) => ({
     ...({ id, name, categoryId, status } as unknown as StoredPet),

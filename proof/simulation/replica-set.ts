@@ -2,39 +2,46 @@ import type { Document, ObjectId } from 'mongodb';
 import { numbers } from '../../test/support/numbers.ts';
 import type { Simulation } from './simulation.ts';
 
-/** A write, as its result: the collection and the document with its `_id`, which is `undefined` after a deletion. */
+/** A write in the log: the collection, the `_id`, and the document after the write. It is `undefined` for a deletion. */
 export type Entry = {
   readonly collection: string;
   readonly id: string;
   readonly document: Document | undefined;
 };
 
-/** The time in which every client learns that its primary is deposed: a heartbeat and the timeout after it. */
+/**
+ * The longest time until a client notices that its primary is deposed (that another member was elected): a heartbeat and
+ * its timeout.
+ */
 export const MAX_UNNOTICED_MS = 2_500;
 
 /**
- * A member of the replica set while it is the primary, or still believes to be it.
+ * A member of the replica set in one term, which is the time after the election that it has won. It is the primary, or
+ * does not know yet that it is deposed.
  *
- * It applies each write to its log at once. Majority reads show a prefix of the log: what this member knows to be on a
- * majority.
+ * It appends each write to its log immediately. A majority read shows only the first entries of the log: those entries
+ * that this member knows to be on a majority of the members.
  */
 export class Member {
   readonly term: number;
   readonly log: Entry[] = [];
-  /** The process is gone, and with it every reply. */
+  /** The process was killed. It sends no more replies. */
   isDead = false;
-  /** It has learnt that it is not the primary. */
+  /** The member knows that it is deposed. */
   hasSteppedDown = false;
-  /** The same process as the primary of a later term. Nothing was rolled back, so its connections are still open. */
-  next: Member | undefined;
-  /** Until then, no other member replicates from it. */
+  /**
+   * The same process, after it has won a later election. It rolled nothing back, so its connections stay open, and
+   * commands on them reach the later member.
+   */
+  reelectedMember: Member | undefined;
+  /** Before this time, no other member replicates the log of this member, so no write gets on a majority. */
   isAloneUntilMs = -Infinity;
-  readonly #latest = new Map<string, Map<string, Document>>();
-  /** How many entries of the log majority reads show. Never fewer than before. */
-  shownTo = 0;
-  readonly #shown = new Map<string, Map<string, Document>>();
-  /** The place of the last entry of each document, by collection and id. */
-  readonly #places = new Map<string, number>();
+  readonly #latestDocuments = new Map<string, Map<string, Document>>();
+  /** The number of log entries that majority reads show. It never decreases. */
+  shownEntryCount = 0;
+  readonly #shownDocuments = new Map<string, Map<string, Document>>();
+  /** By collection and id: the position in the log of the last entry of the document. The first position is 1. */
+  readonly #positions = new Map<string, number>();
 
   constructor(term: number, log: readonly Entry[]) {
     this.term = term;
@@ -47,28 +54,29 @@ export class Member {
 
   append(entry: Entry): void {
     this.log.push(entry);
-    this.#places.set(`${entry.collection} ${entry.id}`, this.log.length);
-    apply(this.#latest, entry);
+    this.#positions.set(`${entry.collection} ${entry.id}`, this.log.length);
+    apply(this.#latestDocuments, entry);
   }
 
-  /** Shows this many entries of the log to majority reads. */
-  show(upTo: number): void {
-    for (; this.shownTo < upTo; this.shownTo++) apply(this.#shown, this.log[this.shownTo]!);
+  /** Lets majority reads show the first `entryCount` entries of the log. */
+  show(entryCount: number): void {
+    for (; this.shownEntryCount < entryCount; this.shownEntryCount++)
+      apply(this.#shownDocuments, this.log[this.shownEntryCount]!);
   }
 
-  /** How long the log was after the last write of this document. `Infinity` if there is none. */
-  placeOf(collection: string, id: string): number {
-    return this.#places.get(`${collection} ${id}`) ?? Infinity;
+  /** The position in the log of the last write of this document, from 1. `Infinity` if the log has no write of it. */
+  positionOf(collection: string, id: string): number {
+    return this.#positions.get(`${collection} ${id}`) ?? Infinity;
   }
 
-  /** What reads with the concern `local` and writes see. */
-  latest(collection: string): ReadonlyMap<string, Document> {
-    return this.#latest.get(collection) ?? new Map();
+  /** The documents that writes see, and reads with the read concern `local`. */
+  latestDocuments(collection: string): ReadonlyMap<string, Document> {
+    return this.#latestDocuments.get(collection) ?? new Map();
   }
 
-  /** What reads with the concern `majority` see. */
-  shown(collection: string): ReadonlyMap<string, Document> {
-    return this.#shown.get(collection) ?? new Map();
+  /** The documents that reads with the read concern `majority` see. */
+  shownDocuments(collection: string): ReadonlyMap<string, Document> {
+    return this.#shownDocuments.get(collection) ?? new Map();
   }
 }
 
@@ -80,49 +88,49 @@ function apply(state: Map<string, Map<string, Document>>, { collection, id, docu
 }
 
 /**
- * A replica set: one primary at a time, and elections. An election keeps every entry that a majority has, and perhaps
- * some of the others. A former primary may win, with everything in its log. The new primary has all of its entries in its
- * log, but it shows only what it already knew to be on a majority, until an entry of its own term is committed. The old
- * one is dead, or serves stale reads for a while.
+ * A replica set: one primary at a time, and elections. An election keeps every entry that is on a majority, and may keep
+ * more entries. A former primary may win, and then keeps its whole log. Until an entry of its own term is committed, the
+ * new primary shows only the entries that it already knew to be on a majority. The old primary is dead, or serves stale
+ * reads for a while.
  *
- * Flaws: `loses-commits` (an election forgets entries that a majority had), `acknowledges-early` (a write is
- * acknowledged before a majority has it), `confirms-nothing` (a linearizable read does not commit an entry first).
+ * Flaws: `loses-commits` (an election loses entries that were on a majority), `acknowledges-early` (a write is
+ * acknowledged before it is on a majority), `confirms-nothing` (a linearizable read does not wait for a majority).
  */
 export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
-  /** Who learns of an election after a while. */
+  /** Each client is told of each election, and notices it after a while. */
   readonly clients: { onElection(member: Member): void }[] = [];
-  /** The latest term in which a document with this token arrived. */
+  /** By the token of an insert (the field `op` of the pet): the latest term in which a pet with this token arrived. */
   readonly termOfToken = new Map<string, number>();
   primary = new Member(1, []);
   readonly #former: Member[] = [];
-  #committed = 0;
+  #committedCount = 0;
 
   constructor(simulation: Simulation, flaw: string | undefined) {
     this.simulation = simulation;
     this.flaw = flaw;
   }
 
-  /** What a majority has. */
-  committed(): readonly Entry[] {
-    return this.primary.log.slice(0, this.#committed);
+  /** The entries that are on a majority. */
+  committedEntries(): readonly Entry[] {
+    return this.primary.log.slice(0, this.#committedCount);
   }
 
-  /** Whether a majority has the last write of this document. */
+  /** Whether the last write of this document is on a majority. */
   isCommitted(collection: string, id: string): boolean {
-    return this.primary.placeOf(collection, id) <= this.#committed;
+    return this.primary.positionOf(collection, id) <= this.#committedCount;
   }
 
-  /** @returns whether a majority has this many entries of the member's log now */
-  commit(member: Member, upTo: number): boolean {
+  /** @returns whether the first `entryCount` entries of the member's log are on a majority now */
+  commit(member: Member, entryCount: number): boolean {
     if (member !== this.primary || this.simulation.nowMs < member.isAloneUntilMs) return false;
-    this.#committed = Math.max(this.#committed, upTo);
-    member.show(this.#committed);
+    this.#committedCount = Math.max(this.#committedCount, entryCount);
+    member.show(this.#committedCount);
     return true;
   }
 
-  /** Schedules some elections in the first seconds. */
+  /** Schedules up to four elections in the first eight seconds. More may follow each of them. */
   startElections(): void {
     const { random } = this.simulation;
     for (const _ of numbers(random.pick([0, 0, 1, 2, 4]))) {
@@ -135,23 +143,23 @@ export class ReplicaSet {
     }
   }
 
-  /** Schedules one election. */
+  /** Schedules one election, which no other election follows. */
   electOnce(): void {
     this.simulation.later('election', 0, () => this.#elect(false));
   }
 
-  /** @param mayRepeat whether another election may follow at once */
+  /** @param mayRepeat whether this election may schedule another one, before its own term begins */
   #elect(mayRepeat = true): void {
     const { random, nowMs } = this.simulation;
     const old = this.primary;
     const log = this.#winningLog();
     const member = new Member(old.term + 1, log);
-    // A new primary writes an entry that changes nothing. It takes until then to show everything.
+    // A new primary writes an entry that changes no pet. Its majority reads show everything once this entry is committed.
     member.append({ collection: 'local', id: `term ${member.term}`, document: {} });
     const { length } = member.log;
     this.primary = member;
-    this.#committed = Math.min(this.#committed, log.length);
-    member.show(random.chance(0.5) ? this.#committed : random.integer(0, this.#committed));
+    this.#committedCount = Math.min(this.#committedCount, log.length);
+    member.show(random.chance(0.5) ? this.#committedCount : random.integer(0, this.#committedCount));
     const beginsAfterMs = random.between(0, 3_000);
     if (random.chance(0.5)) {
       member.isAloneUntilMs = nowMs + beginsAfterMs;
@@ -162,29 +170,30 @@ export class ReplicaSet {
     this.#retire(old);
     this.#former.push(old);
     const winner = this.#former.find((former) => !former.isDead && isPrefix(former.log, log));
-    if (winner !== undefined && random.chance(0.5)) this.#return(winner, member);
+    if (winner !== undefined && random.chance(0.5)) this.#reelect(winner, member);
     for (const client of this.clients) client.onElection(member);
   }
 
-  /** The log of a secondary, or of a former primary. It has what a majority has. */
+  /** The log of the member that wins the election: a secondary or a former primary. It has all committed entries. */
   #winningLog(): readonly Entry[] {
     const { random } = this.simulation;
     const { log } = this.primary;
     if (this.flaw === 'loses-commits') {
-      return log.slice(0, random.integer(Math.floor(this.#committed / 2), this.#committed));
+      return log.slice(0, random.integer(Math.floor(this.#committedCount / 2), this.#committedCount));
     }
-    const committed = this.committed();
-    const rivals = this.#former.filter((former) => isPrefix(committed, former.log));
+    const committedEntries = this.committedEntries();
+    const rivals = this.#former.filter((former) => isPrefix(committedEntries, former.log));
     if (rivals.length > 0 && random.chance(0.5)) return random.pick(rivals).log;
-    return log.slice(0, random.integer(this.#committed, log.length));
+    return log.slice(0, random.integer(this.#committedCount, log.length));
   }
 
-  #return(winner: Member, member: Member): void {
+  /** The former primary `winner` is the same process as `member`, which has won the election. */
+  #reelect(winner: Member, member: Member): void {
     this.simulation.note(`the primary of term ${winner.term} is back`);
-    this.simulation.reach('former-primary');
+    this.simulation.noteState('former-primary');
     this.#former.splice(this.#former.indexOf(winner), 1);
-    winner.next = member;
-    member.show(winner.shownTo);
+    winner.reelectedMember = member;
+    member.show(winner.shownEntryCount);
   }
 
   #retire(old: Member): void {
@@ -202,7 +211,7 @@ export class ReplicaSet {
   }
 }
 
-/** Two logs that have the same entry in the same place are equal up to it. */
+/** Compares only the last entry of `one`: two logs with the same entry at one position are equal up to this position. */
 function isPrefix(one: readonly Entry[], other: readonly Entry[]): boolean {
   return one.at(-1) === other[one.length - 1];
 }

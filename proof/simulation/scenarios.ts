@@ -3,11 +3,11 @@ import { petsOnMongodb } from './pets-on-mongodb.ts';
 import { petsOnSqlite } from './pets-on-sqlite.ts';
 import type { Scenario } from './run-schedule.ts';
 
-/** What is ours and concurrent, by storage. */
+/** By storage: the parts of the project with concurrent calls, which the simulation tests. */
 export const SCENARIOS_ON: Readonly<Record<string, readonly Scenario[]>> = {
   SQLite: [petsOnSqlite],
   MongoDB: [petsOnMongodb, keysOnMongodb],
-  // Each call is done before it returns.
+  // No scenario: this adapter finishes each call before the call returns, so no two calls overlap.
   memory: [],
 };
 

@@ -4,19 +4,19 @@ import { runSchedule } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { describeStates } from '../states.ts';
 
-/** How many schedules of each scenario run here, besides those that reach rare states. */
+/** How many schedules of each scenario run here. The schedules of `rareSeeds` run in addition. */
 const SEEDS = 200;
 
 describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
   const seeds = new Set([...countFrom(1, SEEDS), ...scenario.rareSeeds]);
 
-  it(`finds no violation in ${seeds.size} schedules, which reach every state`, async () => {
+  it(`finds no violation in ${seeds.size} schedules, which together reach every rare state`, async () => {
     const { violation, reached } = await play(scenario, { seeds });
     expect(violation).toBeUndefined();
     expect(describeStates(scenario.states, reached)).not.toContain('NEVER');
   });
 
-  it('repeats a schedule, event by event, and differs from seed to seed', async () => {
+  it('runs the same events each time for one seed, and other events for the next seed', async () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       const { trace } = await runSchedule(scenario, seed);
       expect((await runSchedule(scenario, seed)).trace).toStrictEqual(trace);
@@ -24,7 +24,7 @@ describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
     }
   });
 
-  it.each(scenario.flaws)('finds the flaw %s', async (flaw) => {
+  it.each(scenario.flaws)('finds a violation when the code or its model has the flaw %s', async (flaw) => {
     const { violation } = await play(scenario, { seeds, flaw });
     expect(violation).toContain(`npm run simulate -- --only ${scenario.name}`);
   });

@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import type { Simulation } from './simulation.ts';
 
-/** Everything through which the program meets time and chance. */
+/** The real functions of time, which the virtual ones replace. */
 const REAL = {
   setTimeout,
   clearTimeout,
@@ -16,7 +16,7 @@ const REAL_RANDOM = Math.random;
 
 let isVirtual = false;
 
-/** What the program gets for a timer or an immediate. */
+/** The object that the virtual `setTimeout`, `setInterval` and `setImmediate` return. */
 class Handle {
   key = 0;
 
@@ -30,10 +30,10 @@ class Handle {
 }
 
 /**
- * Replaces the clock, the timers and the chance of this process by those of the simulation, until the returned object
- * is disposed. The program needs no switch for it: it finds them where it always does.
+ * Replaces the clock, the timers and the random numbers of this process by those of the simulation, until the returned
+ * object is disposed. The code under test needs no option for this, because the global functions themselves are replaced.
  *
- * @throws {Error} if another schedule is running: the two would share the clock
+ * @throws {Error} if another schedule is running, because both would use the same clock
  */
 export function virtualTime(simulation: Simulation, random = () => simulation.random.next()): Disposable {
   if (isVirtual) throw new Error('another schedule is running');
@@ -86,7 +86,7 @@ function restore(): void {
   Object.assign(globalThis, REAL);
   Object.assign(timers, REAL_PROMISES);
   syncBuiltinESMExports();
-  // The real method is in the prototype.
+  // The real method is a property of the prototype, so it is visible again without the virtual one.
   Reflect.deleteProperty(performance, 'now');
   Object.assign(Math, { random: REAL_RANDOM });
 }
