@@ -9,7 +9,7 @@ import {
   petNameProblem,
 } from '../../src/domain/pet.ts';
 
-/** An int64, often near a limit of a type that an adapter could confuse it with. */
+/** An int64, often near a limit of int64, int32 or an exact `number`, because an adapter could use a wrong type. */
 export const int64 = fc.oneof(
   fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
   fc
@@ -30,7 +30,7 @@ export const int64 = fc.oneof(
     .map(([limit, distance]) => BigInt.asIntN(64, limit + distance)),
 );
 
-/** Any text, lone surrogates included. */
+/** Any text. It may contain lone surrogates (halves of a UTF-16 pair). */
 export const text = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
@@ -43,12 +43,12 @@ const petName = fc
 
 export const petStatus = fc.constantFrom(...PET_STATUSES);
 
-/** A new field does not compile without its values. */
+/** The type requires an arbitrary for each field of a new pet. */
 const FIELDS: { readonly [Field in keyof NewPet]: fc.Arbitrary<NewPet[Field]> } = {
   name: petName,
   categoryId: int64,
   status: petStatus,
 };
 
-/** A pet that can be stored. */
+/** A valid new pet. */
 export const aNewPet = fc.record(FIELDS).map((draft) => newPet(draft));

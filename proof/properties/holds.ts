@@ -3,16 +3,17 @@ import { relative } from 'node:path';
 import { expect } from 'vitest';
 import { ROOT } from '../../test/support/process.ts';
 
-/** By default, every run of `npm test` tries the same examples. `npm run test:properties` sets both variables. */
+/** `npm test` sets neither variable, so each of its runs tries the same examples. `npm run test:properties` sets both. */
 const { PROPERTY_SEED = '15', PROPERTY_TIMES = '1' } = process.env;
 
 /**
- * Fails with the smallest counterexample that fast-check finds, and with the command that finds it again.
+ * Expects that the property is true for random examples. A failure shows the smallest counterexample that fast-check finds,
+ * and the command that finds the counterexample once more.
  *
- * @param runs how many examples `npm test` tries
+ * @param exampleCount how many examples `npm test` tries
  */
-export async function holds<Ts>(property: fc.IRawProperty<Ts>, runs: number): Promise<void> {
-  const numRuns = runs * Number(PROPERTY_TIMES);
+export async function holds<Ts>(property: fc.IRawProperty<Ts>, exampleCount: number): Promise<void> {
+  const numRuns = exampleCount * Number(PROPERTY_TIMES);
   const result = await fc.check(property, {
     seed: Number(PROPERTY_SEED),
     numRuns,

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../../test/support/process.ts';
 
-const USAGE = `The properties of \`npm test\`, with another seed and more examples.
+const USAGE = `Runs the property tests of \`npm test\` with more random examples.
 
-  npm run test:properties                  ten times as many examples, with a random seed
-  npm run test:properties -- --times 100   a hundred times as many
+  npm run test:properties                  ten times as many examples as npm test, with a random seed
+  npm run test:properties -- --times 100   a hundred times as many examples as npm test
                              --seed 15     the seed of an earlier run
-                             FILE          only those of a file
+                             FILE          only the tests of this file
 `;
 
 const { values, positionals } = parseArgs({
@@ -28,7 +28,7 @@ async function run(): Promise<number> {
   const { seed, times } = values;
   console.log(`seed ${seed}, ${times} times the examples of npm test`);
   const files = positionals.length > 0 ? positionals : ['.properties.test.ts', 'test/contracts'];
-  // Many examples take longer than a test may take.
+  // No time limit, because many examples take longer than the limit of a test in `npm test`.
   const vitest = spawn('node_modules/.bin/vitest', ['run', '--testTimeout=0', ...files], {
     cwd: ROOT,
     stdio: 'inherit',
