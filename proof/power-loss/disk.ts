@@ -4,12 +4,16 @@ import type { DiskEvent } from './disk-event.ts';
 type Write = Extract<DiskEvent, { type: 'write' | 'truncate' }>;
 type Naming = Extract<DiskEvent, { type: 'create' | 'mkdir' | 'unlink' | 'rename' }>;
 type Pending<Event> = { readonly number: number; readonly event: Event };
+/** A file without its name: the content on the disk, the unsynced writes, and the new content of dropped pages by number. */
 type Inode = { durable: Buffer; pending: Pending<Write>[]; readonly dropped: Map<number, Buffer> };
+/** The files by their path. */
 type Names = Map<string, Inode>;
 
-/** What a power cut destroys: whole events, and the end of one write. */
+/** The part of the unsynced events that a power cut destroys: whole events, and the end of one write. */
 export type Loss = {
+  /** The numbers of the events. */
   readonly events: ReadonlySet<number>;
+  /** A write of which only the first bytes reach the disk. */
   readonly torn?: { readonly number: number; readonly keptBytes: number };
 };
 
@@ -18,30 +22,36 @@ export const NO_LOSS: Loss = { events: new Set() };
 /** An event that a power cut may destroy. */
 export type Unsynced = { readonly number: number; readonly bytes: number };
 
-/** What Linux writes back, drops and evicts at once. */
+/** The size of a page of the cache. Linux writes, drops and evicts whole pages. */
 const PAGE_BYTES = 4_096;
 
-/** A dirty page: its place in the order of first writes, and the number of the last event that has written to it. */
+/**
+ * A page in the cache that a sync must write to the disk. `index` is its position among the `count` dirty pages, in the
+ * order of their first writes. `number` is the number of the last event that has written to the page.
+ */
 export type DirtyPage = { readonly index: number; readonly count: number; readonly number: number };
 
-/** Whether a failed write-back drops a page. */
-type Drops = (page: DirtyPage) => boolean;
+/** Decides whether a failed write-back drops a page: marks it as clean, although the page was not written to the disk. */
+type DropRule = (page: DirtyPage) => boolean;
 
 /**
- * A disk with a cache in front of it, which forgets what was not synced. It promises nothing else: what was written
- * later may reach the disk first, and so may the name of a file, or its contents without the name.
+ * A model of a disk and of the cache in front of the disk. A power cut may destroy everything that was not synced. Without
+ * a sync, events reach the disk in any order: a later write before an earlier one, the name of a file before its content,
+ * or the content before the name.
  *
- * A page that a failed write-back drops is clean: programs read it from the cache, no later sync writes it, and it is
- * gone when the kernel evicts it. A later write to the page makes the whole page dirty again.
+ * A page that a failed write-back drops is clean: programs read its new content from the cache, and no later sync writes
+ * it. When the kernel evicts the page, the new content is gone. A later write makes the whole page dirty again.
  */
 export class Disk {
-  readonly #drops: Drops;
+  readonly #drops: DropRule;
+  /** The files as programs find them. */
   #names: Names = new Map();
+  /** The files as they have names on the disk. */
   readonly #durableNames: Names = new Map();
   #pendingNames: (Pending<Naming> & { readonly inode: Inode | undefined })[] = [];
 
-  /** @param drops all dirty pages by default */
-  constructor(drops: Drops = () => true) {
+  /** @param drops decides which dirty pages a failed write-back drops. Default: all of them */
+  constructor(drops: DropRule = () => true) {
     this.#drops = drops;
   }
 
@@ -52,10 +62,10 @@ export class Disk {
         this.#write(event, number);
         break;
       case 'sync':
-        this.#sync(event.path, event.covers);
+        this.#sync(event.path, event.coversBefore);
         break;
       case 'failed':
-        writeBack(this.#names.get(event.path)!, event.covers, this.#drops);
+        writeBack(this.#names.get(event.path)!, event.coversBefore, this.#drops);
         break;
       case 'evicted':
         for (const { dropped } of this.#names.values()) dropped.clear();
@@ -67,12 +77,12 @@ export class Disk {
         const inode =
           event.type === 'create' ? { durable: Buffer.alloc(0), pending: [], dropped: new Map() } : undefined;
         this.#pendingNames.push({ number, event, inode });
-        this.#names = rename(this.#names, event, inode);
+        this.#names = applyNaming(this.#names, event, inode);
       }
     }
   }
 
-  /** What a power cut now may destroy, the oldest first. */
+  /** The events that a power cut now may destroy, the oldest first. */
   unsynced(): readonly Unsynced[] {
     const inodes = new Set([...this.#names.values(), ...this.#durableNames.values()]);
     const writes = [...inodes].flatMap(({ pending }) =>
@@ -85,98 +95,100 @@ export class Disk {
     return [...writes, ...names].toSorted((one, other) => one.number - other.number);
   }
 
-  /** The files that a power cut leaves. */
+  /** The files on the disk after a power cut that causes this loss. */
   afterLoss({ events, torn }: Loss): ReadonlyMap<string, Buffer> {
     let names: Names = new Map(this.#durableNames);
     for (const { number, event, inode } of this.#pendingNames) {
-      if (!events.has(number)) names = rename(names, event, inode);
+      if (!events.has(number)) names = applyNaming(names, event, inode);
     }
     const contents = Array.from(names, ([path, { durable, pending }]) => {
-      const kept = pending
+      const keptEvents = pending
         .filter(({ number }) => !events.has(number))
-        .map(({ number, event }) => (torn?.number === number ? cut(event, torn.keptBytes) : event));
-      return [path, written(durable, kept)] as const;
+        .map(({ number, event }) => (torn?.number === number ? shorten(event, torn.keptBytes) : event));
+      return [path, applyWrites(durable, keptEvents)] as const;
     });
     return new Map(contents);
   }
 
-  /** The files as programs read them, with what failed write-backs have dropped. */
+  /** The files as programs read them through the cache, with the new content of dropped pages. */
   cached(): ReadonlyMap<string, Buffer> {
-    return new Map(Array.from(this.#names, ([path, inode]) => [path, read(inode)]));
+    return new Map(Array.from(this.#names, ([path, inode]) => [path, readCached(inode)]));
   }
 
   #write(event: Write, number: number): void {
     const inode = this.#names.get(event.path);
     if (inode === undefined) return;
     const isAppended = event.type === 'write' && event.offset === -1;
-    const size = isAppended || inode.dropped.size > 0 ? read(inode).length : 0;
-    const placed = isAppended ? { ...event, offset: size } : event;
-    for (const page of inode.dropped.size > 0 ? pagesOf(placed, size) : []) {
+    const size = isAppended || inode.dropped.size > 0 ? readCached(inode).length : 0;
+    const writeAtOffset = isAppended ? { ...event, offset: size } : event;
+    for (const page of inode.dropped.size > 0 ? pagesOf(writeAtOffset, size) : []) {
       const bytes = inode.dropped.get(page);
-      const again = { type: 'write', path: event.path, offset: page * PAGE_BYTES } as const;
-      if (bytes !== undefined) inode.pending.push({ number, event: { ...again, bytes } });
+      const rewrite = { type: 'write', path: event.path, offset: page * PAGE_BYTES } as const;
+      if (bytes !== undefined) inode.pending.push({ number, event: { ...rewrite, bytes } });
       inode.dropped.delete(page);
     }
-    inode.pending.push({ number, event: placed });
+    inode.pending.push({ number, event: writeAtOffset });
   }
 
-  #sync(path: string, covers: number): void {
+  #sync(path: string, coversBefore: number): void {
     const inode = this.#names.get(path);
-    if (inode !== undefined) return writeBack(inode, covers, () => false);
-    const isCovered = ({ number, event }: Pending<Naming>) => dirname(event.path) === path && number < covers;
-    for (const { event, inode: made } of this.#pendingNames.filter(isCovered)) {
-      const renamed = rename(this.#durableNames, event, made);
+    if (inode !== undefined) return writeBack(inode, coversBefore, () => false);
+    const isCovered = ({ number, event }: Pending<Naming>) =>
+      dirname(event.path) === path && number < coversBefore;
+    for (const { event, inode: newInode } of this.#pendingNames.filter(isCovered)) {
+      const newNames = applyNaming(this.#durableNames, event, newInode);
       this.#durableNames.clear();
-      for (const [name, each] of renamed) this.#durableNames.set(name, each);
+      for (const [name, target] of newNames) this.#durableNames.set(name, target);
     }
-    this.#pendingNames = this.#pendingNames.filter((one) => !isCovered(one));
+    this.#pendingNames = this.#pendingNames.filter((pending) => !isCovered(pending));
   }
 }
 
-function rename(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode | undefined): Names {
-  const renamed = new Map(names);
-  if (event.type === 'create') renamed.set(event.path, inode!);
-  if (event.type === 'unlink') renamed.delete(event.path);
-  const moved = event.type === 'rename' ? renamed.get(event.path) : undefined;
-  // A rename whose file was never named on the disk does nothing.
-  if (event.type === 'rename' && moved !== undefined) {
-    renamed.delete(event.path);
-    renamed.set(event.to, moved);
+function applyNaming(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode | undefined): Names {
+  const newNames = new Map(names);
+  if (event.type === 'create') newNames.set(event.path, inode!);
+  if (event.type === 'unlink') newNames.delete(event.path);
+  const movedFile = event.type === 'rename' ? newNames.get(event.path) : undefined;
+  // If the file has no name on the disk, its rename does nothing.
+  if (event.type === 'rename' && movedFile !== undefined) {
+    newNames.delete(event.path);
+    newNames.set(event.to, movedFile);
   }
-  return renamed;
+  return newNames;
 }
 
-function read({ durable, pending, dropped }: Inode): Buffer {
+function readCached({ durable, pending, dropped }: Inode): Buffer {
   const events = pending.map(({ event }) => event);
-  const bytes = written(durable, events);
+  const bytes = applyWrites(durable, events);
   for (const [page, content] of dropped) bytes.set(content, page * PAGE_BYTES);
   return bytes;
 }
 
-function writeBack(inode: Inode, covers: number, drops: Drops): void {
-  const covered = inode.pending.filter(({ number }) => number < covers);
-  inode.pending = inode.pending.filter(({ number }) => number >= covers);
-  const events = covered.map(({ event }) => event);
-  const after = written(inode.durable, events);
-  // The journal of a file system keeps the size of a file, apart from its pages.
-  const sizes = events.filter(({ type }) => type === 'truncate');
-  const before = written(inode.durable, sizes);
-  const writes = covered.filter(({ event }) => event.type === 'write');
-  const dirty = new Map(
-    writes.flatMap(({ number, event }) => pagesOf(event, after.length).map((page) => [page, number])),
+function writeBack(inode: Inode, coversBefore: number, drops: DropRule): void {
+  const coveredWrites = inode.pending.filter(({ number }) => number < coversBefore);
+  inode.pending = inode.pending.filter(({ number }) => number >= coversBefore);
+  const events = coveredWrites.map(({ event }) => event);
+  const newContent = applyWrites(inode.durable, events);
+  // A failed write-back does not affect the size of a file, because the file system keeps the size in its journal.
+  const truncations = events.filter(({ type }) => type === 'truncate');
+  const oldContent = applyWrites(inode.durable, truncations);
+  const writes = coveredWrites.filter(({ event }) => event.type === 'write');
+  const dirtyPages = new Map(
+    writes.flatMap(({ number, event }) => pagesOf(event, newContent.length).map((page) => [page, number])),
   );
-  // What is written to meanwhile stays dirty.
-  for (const { event } of inode.pending) for (const page of pagesOf(event, after.length)) dirty.delete(page);
-  for (const [index, [page, number]] of [...dirty].entries()) {
-    const [start, end] = [page * PAGE_BYTES, Math.min((page + 1) * PAGE_BYTES, after.length)];
-    if (start >= end || !drops({ index, count: dirty.size, number })) continue;
-    inode.dropped.set(page, Buffer.from(after.subarray(start, end)));
-    after.fill(0, start, end).set(before.subarray(start, end), start);
+  // A page that was written to after the sync began stays dirty.
+  for (const { event } of inode.pending)
+    for (const page of pagesOf(event, newContent.length)) dirtyPages.delete(page);
+  for (const [index, [page, number]] of [...dirtyPages].entries()) {
+    const [start, end] = [page * PAGE_BYTES, Math.min((page + 1) * PAGE_BYTES, newContent.length)];
+    if (start >= end || !drops({ index, count: dirtyPages.size, number })) continue;
+    inode.dropped.set(page, Buffer.from(newContent.subarray(start, end)));
+    newContent.fill(0, start, end).set(oldContent.subarray(start, end), start);
   }
-  inode.durable = after;
+  inode.durable = newContent;
 }
 
-/** The pages that change with an event, in a file of this size. */
+/** The numbers of the pages that an event changes in a file with `size` bytes. */
 function pagesOf(event: Write, size: number): number[] {
   const end = endOf(event);
   const [first, last] =
@@ -186,29 +198,29 @@ function pagesOf(event: Write, size: number): number[] {
   return pages;
 }
 
-/** A hole reads as zeros. */
-function written(before: Buffer, events: readonly Write[]): Buffer {
-  let [size, sizeAtMost] = [before.length, before.length];
-  for (const event of events) sizeAtMost = Math.max(sizeAtMost, endOf(event));
-  const after = Buffer.alloc(sizeAtMost);
-  before.copy(after);
+/** The content of a file after these events. Bytes that were never written are zeros. */
+function applyWrites(oldContent: Buffer, events: readonly Write[]): Buffer {
+  let [size, maxSize] = [oldContent.length, oldContent.length];
+  for (const event of events) maxSize = Math.max(maxSize, endOf(event));
+  const newContent = Buffer.alloc(maxSize);
+  oldContent.copy(newContent);
   for (const event of events) {
     if (event.type === 'truncate') {
-      after.fill(0, event.size, Math.max(size, event.size));
+      newContent.fill(0, event.size, Math.max(size, event.size));
       size = event.size;
     } else {
       const end = endOf(event);
-      event.bytes.copy(after, end - event.bytes.length);
+      event.bytes.copy(newContent, end - event.bytes.length);
       size = Math.max(size, end);
     }
   }
-  return after.subarray(0, size);
+  return newContent.subarray(0, size);
 }
 
 function endOf(event: Write): number {
   return event.type === 'truncate' ? event.size : event.offset + event.bytes.length;
 }
 
-function cut(event: Write, keptBytes: number): Write {
+function shorten(event: Write, keptBytes: number): Write {
   return event.type === 'write' ? { ...event, bytes: event.bytes.subarray(0, keptBytes) } : event;
 }

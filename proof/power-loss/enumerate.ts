@@ -3,121 +3,128 @@ import { type DirtyPage, Disk } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { losses } from './losses.ts';
 import { openState } from './open-state.ts';
-import { PAST, type Recording } from './recording.ts';
+import { EARLIER_RUNS, type Recording } from './recording.ts';
 
-export type Enumerated = {
-  /** How many different states were opened. */
+export type SearchResult = {
+  /** The number of different states that were opened. */
   readonly states: number;
-  /** The first promises that were broken, and starts that were refused. */
-  readonly wrong: readonly string[];
+  /** The first problems: lost pets, ids that are assigned twice, missing files, refused starts. */
+  readonly problems: readonly string[];
 };
 
-const MAX_WRONG = 5;
+/** After this number of problems, the search ends. */
+const MAX_PROBLEMS = 5;
 
-/** After the first events of a run, and after a failure, only every so many-th moment is tried, and each step of a checkpoint. */
+/**
+ * The search tries a power cut after each of the first 90 events of a run, and after each of the first 90 events from a
+ * failed write-back on. Of the later events it tries every 173rd, and each step of a checkpoint.
+ */
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
-/** In a run with more events, only one is lost at once: its log is large. */
+/** In a run with more events than this, a power cut loses at most one single event, because the log is large. */
 const LONG_EVENTS = 1_000;
 
-/** Of the writes after a failure, only every so many-th is a moment. */
+/** After a failed write-back, the search tries only every third write among the first 90 events. */
 const WRITE_STRIDE = 3;
 
-/** Whether a write-back that fails drops a page, in a run that began with event number `began`. */
-type Failure = (page: DirtyPage, began: number) => boolean;
+/** Decides whether a failed write-back drops a page (see {@link Disk}). The run has begun with event number `firstNumber`. */
+type DropRule = (page: DirtyPage, firstNumber: number) => boolean;
 
-const FAILURES: Readonly<Record<string, Failure>> = {
+const DROP_RULES: Readonly<Record<string, DropRule>> = {
   'all pages are dropped': () => true,
   'the first page is dropped': ({ index }) => index === 0,
   'the last page is dropped': ({ index, count }) => index === count - 1,
-  // The kernel had tried to write them before. It tells the next program that opens the file and syncs it.
-  'the pages of earlier runs are dropped': ({ number }, began) => number < began,
+  // The kernel tried to write these pages after their run. The next program that opens and syncs the file receives the error.
+  'the pages of earlier runs are dropped': ({ number }, firstNumber) => number < firstNumber,
 };
 
 /**
- * Opens the states that a power cut during the recording may leave: at each moment, with everything or nothing of what
- * was not synced, and with at most two losses at once.
+ * Opens the states of the files that a power cut during the recording may leave. A power cut loses all unsynced events,
+ * none of them, or one or two of them.
  *
- * If a write-back fails in the recording, it is enumerated for each way to fail, from the failure on. At each moment, a
- * power cut loses at most one event. In one more state there is no power cut, and programs read the cache.
+ * If a write-back fails in the recording, the search begins at this failure, and is done once per rule for the dropped
+ * pages. Then a power cut loses at most one single event. In one more state per moment there is no power cut, and the
+ * service reads the cache.
  *
- * @param skipped the names of runs whose states are not opened
+ * @param scratch a directory for the files of a state
+ * @param skippedRuns the names of runs whose states are not opened
  */
-export async function enumerate(
+export async function searchStates(
   recording: Pick<Recording, 'events' | 'runs' | 'build'>,
   scratch: string,
-  skipped: ReadonlySet<string> = new Set(),
-): Promise<Enumerated> {
-  const seen = new Set<string>();
-  const wrong: string[] = [];
+  skippedRuns: ReadonlySet<string> = new Set(),
+): Promise<SearchResult> {
+  const openedKeys = new Set<string>();
+  const problems: string[] = [];
   const types = new Set(recording.events.map(({ type }) => type));
   const hasFailed = types.has('failed');
-  // After an eviction, programs have read what one way to fail has left.
-  const failures = Object.entries(FAILURES).slice(0, hasFailed && !types.has('evicted') ? undefined : 1);
-  for (const [failure, drops] of failures) {
-    for (const { where, database, files, acknowledged, broken } of statesIn(recording, drops, skipped)) {
-      const key = keyOf(files, acknowledged.size);
-      if (seen.has(key) && broken === undefined) continue;
-      seen.add(key);
-      const problem = broken ?? (await openState(files, database, acknowledged, scratch, recording.build));
-      if (problem !== undefined) wrong.push(`${hasFailed ? `${failure}, ` : ''}${where}: ${problem}`);
-      if (wrong.length === MAX_WRONG) return { states: seen.size, wrong };
+  // With an eviction only the first rule applies, because the recorded programs have read the files that it left.
+  const rules = Object.entries(DROP_RULES).slice(0, hasFailed && !types.has('evicted') ? undefined : 1);
+  for (const [ruleName, drops] of rules) {
+    for (const { moment, database, files, pets, fileProblem } of statesIn(recording, drops, skippedRuns)) {
+      const key = keyOf(files, pets.size);
+      if (openedKeys.has(key) && fileProblem === undefined) continue;
+      openedKeys.add(key);
+      const problem = fileProblem ?? (await openState(files, database, pets, scratch, recording.build));
+      if (problem !== undefined) problems.push(`${hasFailed ? `${ruleName}, ` : ''}${moment}: ${problem}`);
+      if (problems.length === MAX_PROBLEMS) return { states: openedKeys.size, problems };
     }
   }
-  return { states: seen.size, wrong };
+  return { states: openedKeys.size, problems };
 }
 
-/** The moment and what is lost, the files that are left, the promises, and why that of a file is broken. */
+/** The states to open: the moment with the lost events, the files, the pets that must be there, and a missing or damaged file. */
 function* statesIn(
   { events, runs }: Pick<Recording, 'events' | 'runs'>,
-  drops: Failure,
-  skipped: ReadonlySet<string>,
+  drops: DropRule,
+  skippedRuns: ReadonlySet<string>,
 ) {
-  let began = 0;
-  const disk = new Disk((page) => drops(page, began));
-  const promised = new Map<string, Buffer>();
-  const acknowledgedIn: Record<string, Set<string>> = {};
-  const failed = events.findIndex(({ type }) => type === 'failed');
+  let runStart = 0;
+  const disk = new Disk((page) => drops(page, runStart));
+  const writtenFiles = new Map<string, Buffer>();
+  const petsByDatabase: Record<string, Set<string>> = {};
+  const failureNumber = events.findIndex(({ type }) => type === 'failed');
   for (const { name, database, first, end } of runs) {
-    began = first;
-    const acknowledged = (acknowledgedIn[database] ??= new Set());
+    runStart = first;
+    const pets = (petsByDatabase[database] ??= new Set());
     for (let number = first; number < end; number++) {
       const event = events[number]!;
       disk.apply(event, number);
-      if (event.type === 'acknowledged') for (const pet of event.pets) acknowledged.add(pet);
-      if (event.type === 'written') promised.set(event.path, disk.cached().get(event.path)!);
-      const isSkipped = failed >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
-      const isDense = number - Math.max(first, failed) < DENSE_EVENTS && !isSkipped;
-      if (name === PAST || skipped.has(name) || number < failed) continue;
+      if (event.type === 'acknowledged') for (const pet of event.pets) pets.add(pet);
+      if (event.type === 'written') writtenFiles.set(event.path, disk.cached().get(event.path)!);
+      const isSkippedWrite = failureNumber >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
+      const isDense = number - Math.max(first, failureNumber) < DENSE_EVENTS && !isSkippedWrite;
+      if (name === EARLIER_RUNS || skippedRuns.has(name) || number < failureNumber) continue;
       const isOfCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
       if (!isDense && number % STRIDE > 0 && !isOfCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;
-      const state = (lost: string, all: ReadonlyMap<string, Buffer>) => {
-        const files = new Map([...all].filter(([path]) => path.startsWith(database)));
-        const broken = brokenFile(promised, all);
-        return { where: `${moment}, ${lost}`, database, files, acknowledged, broken };
+      const state = (loss: string, allFiles: ReadonlyMap<string, Buffer>) => {
+        const files = new Map([...allFiles].filter(([path]) => path.startsWith(database)));
+        const fileProblem = findFileProblem(writtenFiles, allFiles);
+        return { moment: `${moment}, ${loss}`, database, files, pets, fileProblem };
       };
-      if (failed >= 0) yield state('from the cache', disk.cached());
-      for (const loss of losses(disk.unsynced(), failed >= 0 || end - first > LONG_EVENTS ? 1 : 2)) {
-        const lost = [...loss.events].map((each) => describe(events[each]!)).join(', ');
-        yield state(`without [${lost}]`, disk.afterLoss(loss));
+      if (failureNumber >= 0) yield state('read from the cache', disk.cached());
+      for (const loss of losses(disk.unsynced(), failureNumber >= 0 || end - first > LONG_EVENTS ? 1 : 2)) {
+        const lostEvents = [...loss.events].map((lost) => describe(events[lost]!)).join(', ');
+        yield state(`without [${lostEvents}]`, disk.afterLoss(loss));
       }
     }
   }
 }
 
-/** A file is there from the end of its command on, and whole. */
-function brokenFile(promised: ReadonlyMap<string, Buffer>, files: ReadonlyMap<string, Buffer>) {
-  for (const [path, bytes] of promised) {
-    const left = files.get(path);
-    if (left?.equals(bytes) !== true) return `${path} is ${left === undefined ? 'missing' : 'damaged'}`;
+/** Returns the first file that a command has written, and that is missing or has other content. */
+function findFileProblem(writtenFiles: ReadonlyMap<string, Buffer>, files: ReadonlyMap<string, Buffer>) {
+  for (const [path, bytes] of writtenFiles) {
+    const content = files.get(path);
+    if (content?.equals(bytes) !== true) return `${path} is ${content === undefined ? 'missing' : 'damaged'}`;
   }
   return undefined;
 }
 
-function keyOf(files: ReadonlyMap<string, Buffer>, acknowledged: number): string {
-  return [...files].map(([path, bytes]) => `${path} ${hash('md5', bytes)}`).join('\n') + acknowledged;
+/** Two states with equal files and an equal number of acknowledged pets have one key. */
+function keyOf(files: ReadonlyMap<string, Buffer>, petCount: number): string {
+  return [...files].map(([path, bytes]) => `${path} ${hash('md5', bytes)}`).join('\n') + petCount;
 }
 
 function describe(event: DiskEvent): string {

@@ -1,7 +1,10 @@
-/* Makes one sync of a file fail: the FAIL_AT-th fsync or fdatasync of the file FAIL_FILE by this process. Like Linux, it
- * tells every description of the file that is open at this moment, each once, and none that is opened later. strace shows
- * a failed sync as a sync_file_range that the kernel refuses. Its offset is 0 for the first and 1 for the others, which
- * lose nothing more. Compile it with -shared -fPIC, preload it with LD_PRELOAD. */
+/* Makes one sync of a file fail: the FAIL_AT-th fsync or fdatasync of the file FAIL_FILE by this process. Compile this file
+ * with -shared -fPIC, and preload the library with LD_PRELOAD.
+ *
+ * Linux reports the error of a failed write-back once to each open file description (the kernel's record of one open) that
+ * exists at this moment, and not to later ones. This library does the same: the next sync of each description fails. strace
+ * shows each failed sync as a sync_file_range that the kernel refuses. Its offset is 0 for the sync that loses pages, and 1
+ * for a sync that only receives the error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,12 +18,13 @@
 
 enum { MAX_DESCRIPTORS = 1024, REFUSED_FLAG = 0x80 };
 
-/* A number that the kernel keeps for each open description. It means nothing without O_ASYNC. */
-enum { TO_BE_TOLD = 40 };
+/* Marks a description whose next sync must fail. The kernel keeps this signal number (F_SETSIG) for each description, and
+ * uses it only with O_ASYNC. */
+enum { ERROR_MARK = 40 };
 
 static atomic_int syncs;
 
-static int is_of_the_file(int descriptor) {
+static int is_the_file(int descriptor) {
   const char *file = getenv("FAIL_FILE");
   char link[64], path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
@@ -31,16 +35,16 @@ static int is_of_the_file(int descriptor) {
 }
 
 static int sync_or_fail(const char *name, int descriptor) {
-  int others = 1;
+  int offset = 1;
   const char *at = getenv("FAIL_AT");
-  if (is_of_the_file(descriptor) && at != NULL && atomic_fetch_add(&syncs, 1) + 1 == atoi(at)) {
-    others = 0;
+  if (is_the_file(descriptor) && at != NULL && atomic_fetch_add(&syncs, 1) + 1 == atoi(at)) {
+    offset = 0;
     for (int each = 0; each < MAX_DESCRIPTORS; each++)
-      if (is_of_the_file(each)) fcntl(each, F_SETSIG, TO_BE_TOLD);
+      if (is_the_file(each)) fcntl(each, F_SETSIG, ERROR_MARK);
   }
-  if (fcntl(descriptor, F_GETSIG) != TO_BE_TOLD) return ((int (*)(int))dlsym(RTLD_NEXT, name))(descriptor);
+  if (fcntl(descriptor, F_GETSIG) != ERROR_MARK) return ((int (*)(int))dlsym(RTLD_NEXT, name))(descriptor);
   fcntl(descriptor, F_SETSIG, 0);
-  sync_file_range(descriptor, others, 0, REFUSED_FLAG);
+  sync_file_range(descriptor, offset, 0, REFUSED_FLAG);
   errno = EIO;
   return -1;
 }

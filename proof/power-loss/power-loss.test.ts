@@ -6,7 +6,7 @@ import { STRACE_MISSING } from '../../test/support/strace.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { Disk, NO_LOSS } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
-import { enumerate } from './enumerate.ts';
+import { searchStates } from './enumerate.ts';
 import { recordStart } from './lives.ts';
 import { type Fault, Recording } from './recording.ts';
 import { searchLife } from './search-lives.ts';
@@ -15,89 +15,95 @@ const CC_MISSING = spawnSync('cc', ['--version']).status === 0 ? undefined : 'cc
 
 const isLog = (path: string) => path.endsWith('-wal');
 
-const leftOut = (missing: string | undefined) => (missing === undefined ? '' : ` (left out: ${missing})`);
+const skipNote = (missing: string | undefined) => (missing === undefined ? '' : ` (left out: ${missing})`);
 
-describe.skipIf(STRACE_MISSING !== undefined)(`a power cut at any moment${leftOut(STRACE_MISSING)}`, () => {
-  let memory: TemporaryDirectory;
+describe.skipIf(STRACE_MISSING !== undefined)(`the power-loss search${skipNote(STRACE_MISSING)}`, () => {
+  let memoryDirectory: TemporaryDirectory;
   let recording: Recording;
 
   beforeAll(async () => {
-    const disk = await temporaryDirectory('power-loss');
-    memory = await temporaryDirectory('power-loss-states', { inMemory: true });
-    const directory = join(disk.path, 'disk');
+    const diskDirectory = await temporaryDirectory('power-loss');
+    memoryDirectory = await temporaryDirectory('power-loss-states', { inMemory: true });
+    const directory = join(diskDirectory.path, 'disk');
     await mkdir(directory);
     recording = new Recording(directory);
     await recordStart(recording);
     return async () => {
-      await disk.remove();
-      await memory.remove();
+      await diskDirectory.remove();
+      await memoryDirectory.remove();
     };
   });
 
-  function enumerated(change: (event: DiskEvent, number: number) => DiskEvent = (event) => event) {
+  /** Searches the states of the first start. `change` may put a fault into the recorded events. */
+  function search(change: (event: DiskEvent, number: number) => DiskEvent = (event) => event) {
     const { events, runs, build } = recording;
-    // A test that takes too long goes on beside the next one.
-    return enumerate({ events: events.map(change), runs, build }, join(memory.path, `${Math.random()}`));
+    // Each search has its own directory, because the search of a test that timed out continues during the next test.
+    return searchStates(
+      { events: events.map(change), runs, build },
+      join(memoryDirectory.path, `${Math.random()}`),
+    );
   }
 
-  it('or a kill before any sync leaves every acknowledged pet, gives no id again, and is no surprise to the next start', async () => {
-    const { states, wrong } = await enumerated();
-    expect(wrong).toStrictEqual([]);
+  it('finds no lost pet, no id that is assigned twice and no refused start after a power cut or a kill at any moment of a first start', async () => {
+    const { states, problems } = await search();
+    expect(problems).toStrictEqual([]);
     expect(states).toBeGreaterThan(200);
   });
 
   it.each([
     ['the write-ahead log', isLog],
     ['the directory of the database', (path: string) => path === recording.directory],
-  ])('would lose pets if %s were not flushed', async (_, isForgotten) => {
-    const { wrong } = await enumerated((event) =>
-      event.type === 'sync' && isForgotten(event.path) ? { type: 'acknowledged', pets: [] } : event,
+  ])('finds a problem when the service does not flush %s', async (_, isUnflushed) => {
+    const { problems } = await search((event) =>
+      event.type === 'sync' && isUnflushed(event.path) ? { type: 'acknowledged', pets: [] } : event,
     );
-    expect(wrong[0]).toMatch(/pets are lost|given again|the SQLite file/);
+    expect(problems[0]).toMatch(/pets are lost|assigned twice|the SQLite file/);
   });
 
-  it('would lose pets if a service went on after a failed flush, although the next one succeeds', async () => {
+  it('finds lost pets when the service continues after a failed flush, although the next flush succeeds', async () => {
     let isFirst = true;
-    const { wrong } = await enumerated((event, number) => {
+    const { problems } = await search((event, number) => {
       if (event.type !== 'sync' || !isLog(event.path) || number < 20 || !isFirst) return event;
       isFirst = false;
       return { ...event, type: 'failed' };
     });
-    expect(wrong[0]).toMatch(/pets are lost/);
+    expect(problems[0]).toMatch(/pets are lost/);
   });
 
   it.skipIf(CC_MISSING !== undefined)(
-    `loses no pet after a flush that fails, before and after the next start${leftOut(CC_MISSING)}`,
+    `finds no problem when one flush of the log fails and the service is started again${skipNote(CC_MISSING)}`,
     async () => {
-      const fault = ({ run, file, at }: Fault) => run === 1 && isLog(file) && at === 4;
+      const isChosen = ({ run, file, syncNumber }: Fault) => run === 1 && isLog(file) && syncNumber === 4;
       const life = 'starts after a kill';
-      // Without the fault, the long search opens them.
-      const opened = new Set(['a kill during a flush', 'a start', 'one more start']);
-      const { lives, states, wrong } = await searchLife(life, recording, memory.path, opened, fault);
-      expect({ lives, wrong }).toStrictEqual({ lives: 3, wrong: [] });
-      expect(states).toBeGreaterThan(200);
+      // The states of these runs without the fault are not opened here. `npm run power-loss` opens them.
+      const openedRuns = new Set(['a kill during a flush', 'a start', 'one more start']);
+      const result = await searchLife(life, recording, memoryDirectory.path, openedRuns, isChosen);
+      expect(result).toMatchObject({ lives: 3, problems: [] });
+      expect(result.states).toBeGreaterThan(200);
     },
   );
 });
 
-it('a page that a failed write-back drops is read until it is evicted, and is written when it changes again', () => {
+it('Disk shows a page that a failed write-back dropped until the page is evicted, and writes the page after its next change', () => {
   const path = '/d/file';
   const disk = new Disk();
   const write = (bytes: string) =>
     disk.apply({ type: 'write', path, offset: 0, bytes: Buffer.from(bytes) }, 0);
-  const end = (type: 'sync' | 'failed', of = path) => disk.apply({ type, path: of, covers: 1 }, 0);
-  const files = () => [disk.cached(), disk.afterLoss(NO_LOSS)].map((each) => String(each.get(path)));
+  const sync = (type: 'sync' | 'failed', syncedPath = path) =>
+    disk.apply({ type, path: syncedPath, coversBefore: 1 }, 0);
+  const cachedAndStored = () =>
+    [disk.cached(), disk.afterLoss(NO_LOSS)].map((files) => String(files.get(path)));
   disk.apply({ type: 'create', path }, 0);
   write('old!');
-  for (const each of [path, '/d']) end('sync', each);
+  for (const syncedPath of [path, '/d']) sync('sync', syncedPath);
   write('new');
-  for (const each of ['failed', 'sync'] as const) end(each);
-  expect(files()).toStrictEqual(['new!', 'old!']);
+  for (const type of ['failed', 'sync'] as const) sync(type);
+  expect(cachedAndStored()).toStrictEqual(['new!', 'old!']);
   write('N');
-  end('sync');
-  expect(files()).toStrictEqual(['New!', 'New!']);
+  sync('sync');
+  expect(cachedAndStored()).toStrictEqual(['New!', 'New!']);
   write('bad');
-  end('failed');
+  sync('failed');
   disk.apply({ type: 'evicted' }, 0);
-  expect(files()).toStrictEqual(['New!', 'New!']);
+  expect(cachedAndStored()).toStrictEqual(['New!', 'New!']);
 });

@@ -1,6 +1,6 @@
 import type { DiskEvent } from './disk-event.ts';
 
-/** What strace records. The index in shared memory is left out: it does not survive, and SQLite makes it anew. */
+/** The system calls that strace records. Calls on the `-shm` file are ignored later, because SQLite creates it again. */
 const CALLS =
   'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,rename,renameat2,link,linkat,unlink,unlinkat';
 
@@ -11,69 +11,75 @@ type Call = {
   readonly name: string;
   readonly args: string;
   readonly result: string;
-  /** How many events there were when the call began. */
-  readonly began: number;
+  /** The number of events before the call began. */
+  readonly eventsBefore: number;
 };
 
 /**
- * The events in a trace, in the order of the ends of the calls. A write counts from its beginning on: its bytes may reach
- * the disk, or not, before it returns.
+ * Reads the events in a trace of strace, in the order in which the calls ended. Only a write is placed where it began,
+ * because its bytes may reach the disk before the call returns.
  *
- * @param present the files that exist already; new ones are added
+ * @param existingFiles the files that exist before the trace. The function keeps the set up to date
+ * @param firstNumber the number of the first event
  */
 export function readTrace(
   trace: string,
   directory: string,
-  present: Set<string>,
-  first: number,
+  existingFiles: Set<string>,
+  firstNumber: number,
 ): DiskEvent[] {
   const events: DiskEvent[] = [];
-  const unfinished = new Map<string, Omit<Call, 'result'>>();
-  const add = (call: Call) => events.push(...eventsOf(call, directory, present));
+  const unfinishedCalls = new Map<string, Omit<Call, 'result'>>();
+  const add = (call: Call) => events.push(...eventsOf(call, directory, existingFiles));
   for (const line of trace.split('\n')) {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
-    const began = first + events.length;
+    const eventsBefore = firstNumber + events.length;
     const [, name, args, result] = /^(\w+)\((.*)\) += (\S+)/.exec(rest) ?? [];
     if (name !== undefined) {
-      add({ name, args: args!, result: result!, began });
+      add({ name, args: args!, result: result!, eventsBefore });
       continue;
     }
-    const [, begun, beginning] = /^(\w+)\((.*) <unfinished \.\.\.>$/.exec(rest) ?? [];
-    if (begun !== undefined) {
-      if (begun.includes('write')) add({ name: begun, args: beginning!, result: '0', began });
-      else unfinished.set(pid, { name: begun, args: beginning!, began });
+    const [, unfinishedName, firstArgs] = /^(\w+)\((.*) <unfinished \.\.\.>$/.exec(rest) ?? [];
+    if (unfinishedName !== undefined) {
+      const call = { name: unfinishedName, args: firstArgs!, eventsBefore };
+      if (unfinishedName.includes('write')) add({ ...call, result: '0' });
+      else unfinishedCalls.set(pid, call);
       continue;
     }
-    const [, end, outcome] = /^<\.\.\. \w+ resumed>(.*)\) += (\S+)/.exec(rest) ?? [];
-    const call = unfinished.get(pid);
-    unfinished.delete(pid);
-    if (call !== undefined && outcome !== undefined)
-      add({ ...call, args: call.args + end!, result: outcome });
+    const [, lastArgs, finalResult] = /^<\.\.\. \w+ resumed>(.*)\) += (\S+)/.exec(rest) ?? [];
+    const call = unfinishedCalls.get(pid);
+    unfinishedCalls.delete(pid);
+    if (call !== undefined && finalResult !== undefined)
+      add({ ...call, args: call.args + lastArgs!, result: finalResult });
   }
   return events;
 }
 
-function eventsOf({ name, args, result, began }: Call, directory: string, present: Set<string>): DiskEvent[] {
+function eventsOf(
+  { name, args, result, eventsBefore }: Call,
+  directory: string,
+  existingFiles: Set<string>,
+): DiskEvent[] {
   if (result.startsWith('-') && name !== 'sync_file_range') return [];
-  // No start finds a file without a name.
+  // The name of this file is deleted, so no later start finds the file.
   if (args.includes('>(deleted)')) return [];
   const texts = Array.from(args.matchAll(/"((?:\\x[\da-f]{2})*)"/g), ([, hex = '']) => bytesOf(hex));
-  const acknowledged = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
-  if (acknowledged !== undefined) return [{ type: 'acknowledged', pets: [acknowledged] }];
-  const file = decoded(/^\d+<([^>]*)>/.exec(args)?.[1] ?? '');
+  const acknowledgedPet = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
+  if (acknowledgedPet !== undefined) return [{ type: 'acknowledged', pets: [acknowledgedPet] }];
+  const file = decodePath(/^\d+<([^>]*)>/.exec(args)?.[1] ?? '');
   const names = texts.map(String);
   const paths = file === '' ? names.filter((path) => path.startsWith('/')) : [file];
-  const [path = '', to = ''] = paths;
+  const [path = '', newPath = ''] = paths;
   if (!`${path}/`.startsWith(`${directory}/`) || path.endsWith('-shm')) return [];
   switch (name) {
     case 'openat':
-      if (!args.includes('O_CREAT') || present.has(path)) return [];
-      present.add(path);
+      if (!args.includes('O_CREAT') || existingFiles.has(path)) return [];
+      existingFiles.add(path);
       return [{ type: 'create', path }];
     case 'mkdir':
       return [{ type: 'mkdir', path }];
     case 'write':
-      // One writer appends to such a file.
+      // No offset is needed, because only one writer appends to this file.
       return [{ type: 'write', path, offset: -1, bytes: texts[0]! }];
     case 'writev':
       return [{ type: 'write', path, offset: -1, bytes: Buffer.concat(texts) }];
@@ -83,26 +89,27 @@ function eventsOf({ name, args, result, began }: Call, directory: string, presen
       return [{ type: 'truncate', path, size: Number(/, (\d+)$/.exec(args)?.[1]) }];
     case 'fsync':
     case 'fdatasync':
-      // A program that is killed does not learn how its sync ends.
-      return result === '?' ? [] : [{ type: 'sync', path, covers: began }];
+      // The result is `?` when the program was killed during the sync: then nothing may rely on this sync.
+      return result === '?' ? [] : [{ type: 'sync', path, coversBefore: eventsBefore }];
     case 'sync_file_range':
-      // See failing-sync.c: its offset tells whether this was the first descriptor that was told of the failure.
-      return [{ type: args.includes('>, 0, ') ? 'failed' : 'sync', path, covers: began }];
+      // This call stands for a failed sync: see failing-sync.c. With offset 0, this is the sync that loses pages. With offset 1, it
+      // only reports the error to another open file, and loses nothing more.
+      return [{ type: args.includes('>, 0, ') ? 'failed' : 'sync', path, coversBefore: eventsBefore }];
     case 'rename':
     case 'renameat2':
-      present.delete(path);
-      present.add(to);
-      return [{ type: 'rename', path, to }];
+      existingFiles.delete(path);
+      existingFiles.add(newPath);
+      return [{ type: 'rename', path, to: newPath }];
     case 'unlink':
     case 'unlinkat':
-      present.delete(path);
+      existingFiles.delete(path);
       return [{ type: 'unlink', path }];
     default:
       throw new Error(`the model of a disk does not know ${name}`);
   }
 }
 
-/** The JSON of the pet in an answer: it is stored, or was found. */
+/** The JSON of the pet in an HTTP answer 200 or 201. `undefined` for any other write. */
 function answeredPet(bytes: Buffer): string | undefined {
   const [head = '', body = ''] = bytes.toString().split('\r\n\r\n');
   return /^HTTP\/1\.1 20[01] /.test(head) && body.startsWith('{"id":') ? body : undefined;
@@ -112,7 +119,7 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-/** A path, which strace prints in hex too. */
-function decoded(path: string): string {
+/** Decodes a path. strace prints paths in hexadecimal, too. */
+function decodePath(path: string): string {
   return path.startsWith('\\x') ? bytesOf(path).toString() : path;
 }

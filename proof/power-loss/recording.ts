@@ -9,48 +9,54 @@ import { readTrace, STRACE_OPTIONS } from './read-trace.ts';
 
 export const API_KEY = 'the-key-of-the-power-loss-proof';
 
-/** The database of every run but a restore. */
+/** The database file of every run. Only a restore creates another file. */
 export const DATABASE = 'petstore.db';
 
-/** The name of a first run that stands for everything before. */
-export const PAST = 'the past';
+/** The name of the first run in the recording of a life. It stands for all runs before the life. */
+export const EARLIER_RUNS = 'the earlier runs';
 
-/** One run of the service or of a command. */
+/** One run of the service, or of one of its commands. */
 export type Run = {
   readonly name: string;
-  /** The database that the run works on. */
+  /** The path of the database that the run uses. */
   readonly database: string;
-  /** The numbers of its events, from `first` up to, but without, `end`. */
+  /** The events of the run have the numbers from `first` to `end` - 1. */
   readonly first: number;
   readonly end: number;
 };
 
-/** A write-back that fails. */
+/** A write-back (the kernel writes cached pages to the disk) that fails. */
 export type Fault = {
-  /** The index of the run. */
+  /** The index of the run in which the write-back fails. */
   readonly run: number;
   readonly file: string;
-  /** The sync of the file that reports it, counted from 1. With 0, it fails after the run, and no program is told. */
-  readonly at: number;
-  /** Whether the kernel evicts the dropped pages when the run has ended. */
+  /**
+   * The number of the sync of the file that returns the error, from 1. With 0, the write-back fails after the run, and no
+   * program receives the error.
+   */
+  readonly syncNumber: number;
+  /**
+   * Whether the cache loses the new content of the failed pages after the run (an eviction). Before that, programs still
+   * read the new content.
+   */
   readonly isEvicted: boolean;
-  /** Compiled from failing-sync.c. */
+  /** The path of the compiled failing-sync.c. */
   readonly library: string;
 };
 
-/** What happened to the files in a directory during several runs, one after another. */
+/** Records what several runs, one after another, do to the files in a directory. */
 export class Recording {
   readonly directory: string;
   readonly events: DiskEvent[] = [];
   readonly runs: Run[] = [];
-  /** Why runs without a fault have failed. */
-  readonly refusals: string[] = [];
-  /** The directory of the build that runs, and that the next start has. */
+  /** One error for each failed run. The run with the fault is not counted, because it may fail. */
+  readonly failures: string[] = [];
+  /** The directory of the build that is run. It also opens the states after a power cut. */
   build = ROOT;
   readonly #fault: Fault | undefined;
-  readonly #files = new Set<string>();
+  readonly #knownFiles = new Set<string>();
 
-  /** @param directory on a disk: a sync in memory is no sync */
+  /** @param directory is on a real disk, because a sync of a directory in memory does nothing */
   constructor(directory: string, fault?: Fault) {
     this.directory = realpathSync(directory);
     this.#fault = fault;
@@ -60,23 +66,24 @@ export class Recording {
     return join(this.directory, name);
   }
 
-  /** Adds the files that are there already, as a first run that is on the disk, and the promises of these events. */
-  async addPast(events: readonly DiskEvent[]): Promise<void> {
+  /** Adds one run that creates and syncs all files of the directory, and has the acknowledged pets of these events. */
+  async addEarlierRuns(events: readonly DiskEvent[]): Promise<void> {
     for (const path of (await readdir(this.directory)).map((name) => this.path(name))) {
-      this.#files.add(path);
+      this.#knownFiles.add(path);
       const bytes = await readFile(path);
       this.events.push({ type: 'create', path }, { type: 'write', path, offset: 0, bytes });
-      this.events.push({ type: 'sync', path, covers: this.events.length });
+      this.events.push({ type: 'sync', path, coversBefore: this.events.length });
     }
-    this.events.push({ type: 'sync', path: this.directory, covers: this.events.length });
+    this.events.push({ type: 'sync', path: this.directory, coversBefore: this.events.length });
     this.events.push(...events.filter(({ type }) => type === 'acknowledged'));
-    this.runs.push({ name: PAST, database: this.path(DATABASE), first: 0, end: this.events.length });
+    this.runs.push({ name: EARLIER_RUNS, database: this.path(DATABASE), first: 0, end: this.events.length });
   }
 
   /**
-   * Runs the service, and kills or stops it after `use`.
+   * Starts the service, calls `use`, and then kills or stops the service.
    *
-   * @param inject what strace does to calls: https://man7.org/linux/man-pages/man1/strace.1.html
+   * @param end the signal that ends the service
+   * @param inject values of the option `inject` of strace: https://man7.org/linux/man-pages/man1/strace.1.html
    */
   async service(
     name: string,
@@ -90,13 +97,17 @@ export class Recording {
     });
   }
 
-  /** Runs a command to its end. If it succeeds, the promises begin. */
+  /**
+   * Runs a command of the service to its end.
+   *
+   * @param eventsAfter events to add if the command succeeds: the pets and files that must be there from then on
+   */
   async command(
     args: readonly string[],
-    promises: readonly DiskEvent[] = [],
+    eventsAfter: readonly DiskEvent[] = [],
     database = DATABASE,
   ): Promise<void> {
-    await this.#run(args.slice(0, 2).join(' '), args, { database, promises }, async (program) => {
+    await this.#run(args.slice(0, 2).join(' '), args, { database, eventsAfter }, async (program) => {
       await program.succeeded();
     });
   }
@@ -104,58 +115,61 @@ export class Recording {
   async #run(
     name: string,
     args: readonly string[],
-    { database = DATABASE, inject = [] as readonly string[], promises = [] as readonly DiskEvent[] },
+    { database = DATABASE, inject = [] as readonly string[], eventsAfter = [] as readonly DiskEvent[] },
     use: (program: Program) => Promise<void>,
   ): Promise<void> {
     const fault = this.#fault?.run === this.runs.length ? this.#fault : undefined;
-    const output = `${this.directory}.trace`;
+    const traceFile = `${this.directory}.trace`;
     const injections = inject.flatMap((what) => ['-e', `inject=${what}`]);
-    const options = [...STRACE_OPTIONS, ...injections, '-o', output];
+    const options = [...STRACE_OPTIONS, ...injections, '-o', traceFile];
     const env = { API_KEYS: API_KEY, PORT: '0', LOG_LEVEL: 'info', DATABASE_URL: `sqlite:${database}` };
-    const { library, file = '', at } = fault ?? {};
-    const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${at}` };
+    const { library, file = '', syncNumber } = fault ?? {};
+    const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${syncNumber}` };
     const child = spawn('strace', [...options, process.execPath, join(this.build, SERVICE[0]), ...args], {
       cwd: this.directory,
       detached: true,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env, ...failure },
     });
-    const running = new Program(child);
-    let problem: string | undefined;
+    const program = new Program(child);
+    let failureText: string | undefined;
     try {
-      await use(running);
+      await use(program);
     } catch (error) {
-      problem = String(error);
+      failureText = String(error);
     }
-    if (problem === undefined) await running.ended;
-    await running.kill();
+    if (failureText === undefined) await program.ended;
+    await program.kill();
     const first = this.events.length;
-    this.events.push(...readTrace(await readFile(output, 'utf8'), this.directory, this.#files, first));
-    await rm(output);
-    if (problem === undefined) this.events.push(...promises);
-    else if (fault === undefined) this.refusals.push(`${name} fails: ${problem}`);
-    if (at === 0) this.events.push({ type: 'failed', path: this.path(file), covers: Infinity });
+    this.events.push(
+      ...readTrace(await readFile(traceFile, 'utf8'), this.directory, this.#knownFiles, first),
+    );
+    await rm(traceFile);
+    if (failureText === undefined) this.events.push(...eventsAfter);
+    else if (fault === undefined) this.failures.push(`${name} fails: ${failureText}`);
+    if (syncNumber === 0) this.events.push({ type: 'failed', path: this.path(file), coversBefore: Infinity });
     if (fault?.isEvicted === true) this.#evict();
     this.runs.push({ name, database: this.path(database), first, end: this.events.length });
   }
 
-  /** The kernel forgets what the failed write-back has dropped. Programs now read what is on the disk. */
+  /** The cache loses the new content of the failed pages. The real files get the content that the disk has. */
   #evict(): void {
     const disk = new Disk();
     for (const [number, event] of this.events.entries()) disk.apply(event, number);
     this.events.push({ type: 'evicted' });
-    const evicted = disk.afterLoss(NO_LOSS);
+    const filesOnDisk = disk.afterLoss(NO_LOSS);
     for (const [path, bytes] of disk.cached()) {
-      const left = evicted.get(path)!;
-      if (left.equals(bytes)) continue;
-      // Not in this process, which may read the file through SQLite: closing it here would release the locks of SQLite.
-      execFileSync('dd', [`of=${path}`, 'conv=notrunc', 'status=none'], { input: left });
+      const diskBytes = filesOnDisk.get(path)!;
+      if (diskBytes.equals(bytes)) continue;
+      // Another process writes the file. If this process opened and closed the file, it would release the locks of its own
+      // SQLite connections.
+      execFileSync('dd', [`of=${path}`, 'conv=notrunc', 'status=none'], { input: diskBytes });
     }
   }
 }
 
-/** The program that strace runs. */
+/** The process id of the program that strace has started. */
 async function childOf(pid: number): Promise<number> {
   const child = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
-  if (child === 0) throw new Error('it has ended by itself');
+  if (child === 0) throw new Error('the program has ended before its signal');
   return child;
 }

@@ -3,76 +3,93 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { numbers } from '../../test/support/numbers.ts';
-import { type Enumerated, enumerate } from './enumerate.ts';
+import { searchStates, type SearchResult } from './enumerate.ts';
 import { LIVES } from './lives.ts';
 import { DATABASE, type Fault, Recording } from './recording.ts';
 
-/** If a run syncs a file more often, only the first sync and some of the last ones fail. */
-const MANY = 12;
-const LAST = 5;
+/** If a run syncs a file more often than this, only the first sync and the last syncs are made to fail. */
+const MAX_SYNCS = 12;
+const LAST_SYNCS = 5;
 
-/** How many lives are played at once. */
+/** How many lives are played at the same time. */
 const LANES = 3;
 
+/** `lives` counts how often the life was played. */
+export type LifeResult = SearchResult & { readonly lives: number };
+
 /**
- * Plays a life after a past without a fault, then with one of the chosen faults at a time. Needs `cc`.
+ * Plays a life (a sequence of runs on one database) without a fault, then once with each chosen fault, and opens the states
+ * of the files that a power cut may leave. Needs `cc`.
  *
- * @param past of a database that was closed; other files go beside its directory
- * @param scratch a directory in memory, if possible
- * @param opened the names of first runs that other lives have had; without a fault, their states are not opened again
+ * @param earlierRuns the runs before the life. Their database is closed. Other files are created beside its directory
+ * @param scratch a directory for the files of a state, in memory if possible
+ * @param openedRuns names of runs whose states were opened in another life. They are not opened a second time without a
+ *   fault. The first run of this life is added
  */
 export async function searchLife(
   name: string,
-  past: Recording,
+  earlierRuns: Recording,
   scratch: string,
-  opened: Set<string>,
+  openedRuns: Set<string>,
   isChosen: (fault: Fault) => boolean = () => true,
-): Promise<Enumerated & { readonly lives: number }> {
-  const library = `${past.directory}.so`;
+): Promise<LifeResult> {
+  const library = `${earlierRuns.directory}.so`;
   const source = join(import.meta.dirname, 'failing-sync.c');
   await promisify(execFile)('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
-  const plain = await playLife(name, past, 0);
-  if (plain.refusals.length > 0) throw new Error(`"${name}" fails without a fault: ${plain.refusals.join()}`);
-  let { states, wrong } = await enumerate(plain, scratch, opened);
-  opened.add(plain.runs[1]!.name);
-  const faults = [...faultsIn(plain, library)].filter(isChosen);
+  const faultlessLife = await playLife(name, earlierRuns, 0);
+  if (faultlessLife.failures.length > 0) throw new Error(`without a fault: ${faultlessLife.failures.join()}`);
+  let { states, problems } = await searchStates(faultlessLife, scratch, openedRuns);
+  openedRuns.add(faultlessLife.runs[1]!.name);
+  const faults = [...faultsIn(faultlessLife, library)].filter(isChosen);
   const lives = 1 + faults.length;
   const playAll = async (_: unknown, lane: number) => {
     for (let fault = faults.shift(); fault !== undefined; fault = faults.shift()) {
-      const played = await playLife(name, past, lane, fault);
-      // Some runs sync less often than the one without a fault.
+      const played = await playLife(name, earlierRuns, lane, fault);
+      // A run may sync less often than without a fault, and then its fault does not happen.
       if (!played.events.some(({ type }) => type === 'failed')) continue;
-      const found = await enumerate(played, join(scratch, `${lane}`));
-      const { run, file, at, isEvicted } = fault;
-      const what = `"${name}", run ${run}, write-back ${at} of ${file}${isEvicted ? ', evicted' : ''}`;
+      const found = await searchStates(played, join(scratch, `${lane}`));
+      const { run, file, syncNumber, isEvicted } = fault;
+      const label = `"${name}", run ${run}, write-back ${syncNumber} of ${file}${isEvicted ? ', evicted' : ''}`;
       states += found.states;
-      wrong = [...wrong, ...[...played.refusals, ...found.wrong].map((each) => `${what}: ${each}`)];
+      problems = [...problems, ...[...played.failures, ...found.problems].map((each) => `${label}: ${each}`)];
     }
   };
   await Promise.all(Array.from({ length: LANES }, playAll));
-  return { lives, states, wrong };
+  return { lives, states, problems };
 }
 
-async function playLife(name: string, past: Recording, lane: number, fault?: Fault): Promise<Recording> {
-  const directory = `${past.directory}-${lane}`;
-  await cp(past.directory, directory, { recursive: true });
+async function playLife(
+  name: string,
+  earlierRuns: Recording,
+  lane: number,
+  fault?: Fault,
+): Promise<Recording> {
+  const directory = `${earlierRuns.directory}-${lane}`;
+  await cp(earlierRuns.directory, directory, { recursive: true });
   const recording = new Recording(directory, fault);
-  await recording.addPast(past.events);
+  await recording.addEarlierRuns(earlierRuns.events);
   await LIVES[name]!(recording);
   await rm(directory, { recursive: true });
   return recording;
 }
 
-/** The faults of a life: each write-back but those of the last run, and one after the first run that no program is told of. */
+/**
+ * The faults of a life: first, for the database and for its log, pages that are lost after the first run without an error to
+ * any program. Then each failing sync, with and without an eviction of the lost pages from the cache. The syncs of the last
+ * run do not fail, because the last run is the start that should find all pets.
+ */
 function* faultsIn({ events, runs, directory }: Recording, library: string): Generator<Fault> {
-  for (const file of [DATABASE, `${DATABASE}-wal`]) yield { library, run: 1, file, at: 0, isEvicted: true };
-  for (const [index, { first, end }] of runs.slice(1, -1).entries()) {
+  for (const file of [DATABASE, `${DATABASE}-wal`])
+    yield { library, run: 1, file, syncNumber: 0, isEvicted: true };
+  for (const [run, { first, end }] of [...runs.entries()].slice(1, -1)) {
     const syncs = events.slice(first, end).filter((event) => event.type === 'sync');
     for (const [path, { length }] of Map.groupBy(syncs, ({ path: synced }) => synced)) {
       if (path === directory || path.endsWith('-journal')) continue;
       const file = path.slice(directory.length + 1);
-      for (const at of numbers(length).filter((n) => length <= MANY || n === 0 || n >= length - LAST)) {
-        for (const isEvicted of [false, true]) yield { library, run: index + 1, file, at: at + 1, isEvicted };
+      for (const index of numbers(length).filter(
+        (n) => length <= MAX_SYNCS || n === 0 || n >= length - LAST_SYNCS,
+      )) {
+        for (const isEvicted of [false, true]) yield { library, run, file, syncNumber: index + 1, isEvicted };
       }
     }
   }
