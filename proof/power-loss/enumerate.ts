@@ -3,7 +3,7 @@ import { type DirtyPage, Disk } from './disk.ts';
 import type { DiskEvent } from './disk-event.ts';
 import { losses } from './losses.ts';
 import { openState } from './open-state.ts';
-import { EARLIER_RUNS, type Recording } from './recording.ts';
+import { PAST_RUNS, type Recording } from './recording.ts';
 
 export type SearchResult = {
   /** The number of different states that were opened. */
@@ -95,7 +95,7 @@ function* statesIn(
       if (event.type === 'written') writtenFiles.set(event.path, disk.cached().get(event.path)!);
       const isSkippedWrite = failureNumber >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
       const isDense = number - Math.max(first, failureNumber) < DENSE_EVENTS && !isSkippedWrite;
-      if (name === EARLIER_RUNS || skippedRuns.has(name) || number < failureNumber) continue;
+      if (name === PAST_RUNS || skippedRuns.has(name) || number < failureNumber) continue;
       const isOfCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
       if (!isDense && number % STRIDE > 0 && !isOfCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;

@@ -21,8 +21,8 @@ async function main(names: readonly string[]): Promise<void> {
   await using memoryDirectory = await temporaryDirectory('power-loss-states', { inMemory: true });
   const directory = join(diskDirectory.path, 'disk');
   await mkdir(directory);
-  const earlierRuns = new Recording(directory);
-  await recordStart(earlierRuns);
+  const pastRuns = new Recording(directory);
+  await recordStart(pastRuns);
   const openedRuns = new Set<string>();
   let [stateCount, problemCount] = [0, 0];
   const report = (name: string, { lives, states, problems }: LifeResult) => {
@@ -31,10 +31,9 @@ async function main(names: readonly string[]): Promise<void> {
     print(`${seconds} s: ${name}: ${lives} lives, ${states} states, ${problems.length} wrong`);
     [stateCount, problemCount] = [stateCount + states, problemCount + problems.length];
   };
-  report('a first start', { lives: 1, ...(await searchStates(earlierRuns, memoryDirectory.path)) });
-  await recordGrowth(earlierRuns);
-  for (const name of names)
-    report(name, await searchLife(name, earlierRuns, memoryDirectory.path, openedRuns));
+  report('a first start', { lives: 1, ...(await searchStates(pastRuns, memoryDirectory.path)) });
+  await recordGrowth(pastRuns);
+  for (const name of names) report(name, await searchLife(name, pastRuns, memoryDirectory.path, openedRuns));
   print(`${stateCount} states: ${problemCount} wrong`);
   if (problemCount > 0) process.exitCode = 1;
 }

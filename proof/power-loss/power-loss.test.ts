@@ -73,7 +73,7 @@ describe.skipIf(STRACE_MISSING !== undefined)(`the power-loss search${skipNote(S
   it.skipIf(CC_MISSING !== undefined)(
     `finds no problem when one flush of the log fails and the service is started again${skipNote(CC_MISSING)}`,
     async () => {
-      const isChosen = ({ run, file, syncNumber }: Fault) => run === 1 && isLog(file) && syncNumber === 4;
+      const isChosen = ({ run, file, sync }: Fault) => run === 1 && isLog(file) && sync === 4;
       const life = 'starts after a kill';
       // The states of these runs without the fault are not opened here. `npm run power-loss` opens them.
       const openedRuns = new Set(['a kill during a flush', 'a start', 'one more start']);

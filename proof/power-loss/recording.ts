@@ -13,7 +13,7 @@ export const API_KEY = 'the-key-of-the-power-loss-proof';
 export const DATABASE = 'petstore.db';
 
 /** The name of the first run in the recording of a life. It stands for all runs before the life. */
-export const EARLIER_RUNS = 'the earlier runs';
+export const PAST_RUNS = 'the past runs';
 
 /** One run of the service, or of one of its commands. */
 export type Run = {
@@ -34,7 +34,7 @@ export type Fault = {
    * The number of the sync of the file that returns the error, from 1. With 0, the write-back fails after the run, and no
    * program receives the error.
    */
-  readonly syncNumber: number;
+  readonly sync: number;
   /**
    * Whether the cache loses the new content of the failed pages after the run (an eviction). Before that, programs still
    * read the new content.
@@ -67,7 +67,7 @@ export class Recording {
   }
 
   /** Adds one run that creates and syncs all files of the directory, and has the acknowledged pets of these events. */
-  async addEarlierRuns(events: readonly DiskEvent[]): Promise<void> {
+  async addPastRuns(events: readonly DiskEvent[]): Promise<void> {
     for (const path of (await readdir(this.directory)).map((name) => this.path(name))) {
       this.#knownFiles.add(path);
       const bytes = await readFile(path);
@@ -76,7 +76,7 @@ export class Recording {
     }
     this.events.push({ type: 'sync', path: this.directory, coversBefore: this.events.length });
     this.events.push(...events.filter(({ type }) => type === 'acknowledged'));
-    this.runs.push({ name: EARLIER_RUNS, database: this.path(DATABASE), first: 0, end: this.events.length });
+    this.runs.push({ name: PAST_RUNS, database: this.path(DATABASE), first: 0, end: this.events.length });
   }
 
   /**
@@ -123,8 +123,8 @@ export class Recording {
     const injections = inject.flatMap((what) => ['-e', `inject=${what}`]);
     const options = [...STRACE_OPTIONS, ...injections, '-o', traceFile];
     const env = { API_KEYS: API_KEY, PORT: '0', LOG_LEVEL: 'info', DATABASE_URL: `sqlite:${database}` };
-    const { library, file = '', syncNumber } = fault ?? {};
-    const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${syncNumber}` };
+    const { library, file = '', sync } = fault ?? {};
+    const failure = fault && { LD_PRELOAD: library, FAIL_FILE: this.path(file), FAIL_AT: `${sync}` };
     const child = spawn('strace', [...options, process.execPath, join(this.build, SERVICE[0]), ...args], {
       cwd: this.directory,
       detached: true,
@@ -146,7 +146,7 @@ export class Recording {
     await rm(traceFile);
     if (failureText === undefined) this.events.push(...eventsAfter);
     else if (fault === undefined) this.failures.push(`${name} fails: ${failureText}`);
-    if (syncNumber === 0) this.events.push({ type: 'failed', path: this.path(file), coversBefore: Infinity });
+    if (sync === 0) this.events.push({ type: 'failed', path: this.path(file), coversBefore: Infinity });
     if (fault?.isEvicted === true) this.#evict();
     this.runs.push({ name, database: this.path(database), first, end: this.events.length });
   }

@@ -4,7 +4,7 @@ export type Call<T> = {
   readonly name: string;
   readonly value: T | undefined;
   /** The `kind` of the error, or `none` for an error without a kind. `undefined` if the call succeeded. */
-  readonly errorKind: string | undefined;
+  readonly failure: string | undefined;
 };
 
 export type CallRules = {
@@ -45,20 +45,20 @@ export class Calls {
     simulation.note(name);
     this.#pendingCalls.add(name);
     let value: T | undefined;
-    let errorKind: string | undefined;
+    let failure: string | undefined;
     try {
       value = await work();
     } catch (error) {
-      errorKind = kindOf(error);
-      if (errorKind === 'storage-unavailable') this.unavailableCalls.push(name);
-      simulation.check(errors.includes(errorKind), () => `${name}: unexpected ${describeError(error)}`);
+      failure = kindOf(error);
+      if (failure === 'storage-unavailable') this.unavailableCalls.push(name);
+      simulation.check(errors.includes(failure), () => `${name}: unexpected ${describeError(error)}`);
     }
     this.#pendingCalls.delete(name);
     const tookMs = simulation.nowMs - startMs;
     const lateMs = tookMs - limitMs - (simulation.stalledMs - stalledBeforeMs);
     simulation.check(lateMs <= MAX_LATE_MS, () => `${name}: took ${tookMs} ms, the limit is ${limitMs} ms`);
-    simulation.note(`${name}: ${errorKind ?? 'succeeded'}`);
-    return { name, value, errorKind };
+    simulation.note(`${name}: ${failure ?? 'succeeded'}`);
+    return { name, value, failure };
   }
 
   /** Call it when no event is pending. */

@@ -65,12 +65,7 @@ export class KeyCallers {
     this.#store = store;
     this.#calls = new Calls(simulation);
     const expiresAtMs = simulation.nowMs + simulation.random.between(500, 20_000);
-    this.#keys = [
-      newTestKey('one'),
-      newTestKey('two'),
-      newTestKey('brief', expiresAtMs),
-      newTestKey('forged'),
-    ];
+    this.#keys = [newKey('one'), newKey('two'), newKey('brief', expiresAtMs), newKey('forged')];
     this.#verifiers = store.repositories.map(
       (keys) => new StoredTokenVerifier(keys, tokenForm, () => this.#now()),
     );
@@ -102,7 +97,7 @@ export class KeyCallers {
       simulation.check(!isInserted || key !== undefined, () => `key ${label} is lost`);
       simulation.check(
         !isRevoked || key?.revokedAt !== undefined,
-        () => `the revocation of key ${label} is lost`,
+        () => `the revocation of ${label} is lost`,
       );
       if (!this.#hasRecordedUses || acceptedAtMs === -Infinity) continue;
       const usedAtMs = (key?.lastUsedAt?.getTime() ?? -Infinity) - EPOCH_MS;
@@ -117,8 +112,8 @@ export class KeyCallers {
     const expiry = expiresAtMs < Infinity && { expiresAt: new Date(EPOCH_MS + expiresAtMs) };
     const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now(), ...expiry };
     for (const _ of numbers(MAX_ATTEMPTS)) {
-      const { errorKind } = await this.#call(`insert key ${label}`, () => repository.insert(stored));
-      key.isInserted = errorKind === undefined;
+      const { failure } = await this.#call(`insert key ${label}`, () => repository.insert(stored));
+      key.isInserted = failure === undefined;
       if (key.isInserted) return;
     }
   }
@@ -144,13 +139,10 @@ export class KeyCallers {
   /** Checks that this process accepts valid keys and refuses invalid keys after all failures have ended. */
   async #checkRecovery(verifier: StoredTokenVerifier): Promise<void> {
     for (const key of this.#keys) {
-      const { name, value, errorKind } = await this.#call(`verify ${key.label} after recovery`, () =>
+      const { name, value, failure } = await this.#call(`verify ${key.label} after recovery`, () =>
         verifier.verify(key.minted.token),
       );
-      this.#simulation.check(
-        errorKind === undefined,
-        () => `${name}: ${errorKind}, although everything works`,
-      );
+      this.#simulation.check(failure === undefined, () => `${name}: ${failure}, although everything works`);
       const isValid = key.isInserted && !key.isForged && !key.isEnding && key.expiresAtMs === Infinity;
       this.#simulation.check(!isValid || value !== undefined, () => `${name}: a valid key was refused`);
       const isInvalid = key.isForged || Math.min(key.endedAtMs, key.expiresAtMs) < Infinity;
@@ -164,10 +156,10 @@ export class KeyCallers {
     const wasValid = key.isInserted && !key.isForged && !key.isEnding;
     const stalledMs = simulation.stalledMs - key.stalledAtEndMs;
     const isTooLate = beganAtMs > key.endedAtMs + this.#store.maxAcceptedMs() + stalledMs;
-    const { name, value, errorKind } = await this.#call(`verify ${key.label}`, () =>
+    const { name, value, failure } = await this.#call(`verify ${key.label}`, () =>
       verifier.verify(key.minted.token),
     );
-    if (errorKind !== undefined) return;
+    if (failure !== undefined) return;
     if (value === undefined) {
       const mayBeRefused = key.isEnding || simulation.nowMs >= key.expiresAtMs - 1;
       simulation.check(!wasValid || mayBeRefused, () => `${name}: a valid key was refused`);
@@ -179,10 +171,7 @@ export class KeyCallers {
     simulation.check(beganAtMs < key.expiresAtMs, () => `${name}: accepted an expired key`);
     if (beganAtMs > key.endedAtMs) simulation.noteState('key-accepted-after-end');
     else if (simulation.nowMs > key.endedAtMs) simulation.noteState('key-in-use-ended');
-    simulation.check(
-      !isTooLate,
-      () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after the end of the key`,
-    );
+    simulation.check(!isTooLate, () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after its end`);
     simulation.check(isCallerOf(value, key), () => `${name}: the caller belongs to another key`);
   }
 
@@ -226,8 +215,8 @@ export class KeyCallers {
   /** @returns whether one of the attempts has succeeded */
   async #recordUses(verifier: StoredTokenVerifier): Promise<boolean> {
     for (const _ of numbers(MAX_ATTEMPTS)) {
-      const { errorKind } = await this.#call('record uses', () => verifier.recordUses());
-      if (errorKind === undefined) return true;
+      const { failure } = await this.#call('record uses', () => verifier.recordUses());
+      if (failure === undefined) return true;
     }
     return false;
   }
@@ -241,7 +230,7 @@ export class KeyCallers {
   }
 }
 
-function newTestKey(label: string, expiresAtMs = Infinity): TestKey {
+function newKey(label: string, expiresAtMs = Infinity): TestKey {
   return {
     label,
     minted: mintKey(),

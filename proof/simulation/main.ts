@@ -27,13 +27,12 @@ const { values } = parseArgs({
 
 const firstSeed = wholeNumber(values.from);
 const seeds = wholeNumber(values.seeds);
-const chosenScenarios = SCENARIOS.filter(({ name }) => values.only === undefined || values.only === name);
-const knowsFlaw =
-  values.flaw === undefined || chosenScenarios.some(({ flaws }) => flaws.includes(values.flaw!));
-if (chosenScenarios.length === 0 || !knowsFlaw) exitWithUsage();
+const scenarios = SCENARIOS.filter(({ name }) => values.only === undefined || values.only === name);
+const knowsFlaw = values.flaw === undefined || scenarios.some(({ flaws }) => flaws.includes(values.flaw!));
+if (scenarios.length === 0 || !knowsFlaw) exitWithUsage();
 
 if (values.help) print(USAGE);
-else for (const scenario of chosenScenarios) await playAndPrint(scenario);
+else for (const scenario of scenarios) await playAndPrint(scenario);
 
 async function playAndPrint(scenario: Scenario): Promise<void> {
   if (values.trace) await printTraces(scenario);

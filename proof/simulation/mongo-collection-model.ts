@@ -79,18 +79,17 @@ export class MongoCollectionModel {
   /** The command `insert`. Returns the reply of the server as the command defines it. */
   async insert({ documents, writeConcern }: Document): Promise<Document> {
     const { simulation, set } = this.#client;
-    const sentDocuments = documents as readonly Document[];
-    this.#checkBatch(sentDocuments.length);
+    const batch = documents as readonly Document[];
+    this.#checkBatch(batch.length);
     // The next primary may have lost the pets before a waiting insert, and then this insert would leave a gap of ids.
-    const hasPrimaryOrFence =
-      this.#client.knowsPrimary || sentDocuments.some((document) => 'upTo' in document);
+    const hasPrimaryOrFence = this.#client.knowsPrimary || batch.some((document) => 'upTo' in document);
     simulation.check(hasPrimaryOrFence, () => 'an insert of pets waits for a primary');
     simulation.check(writeConcern?.w === 'majority', () => 'an insert does not wait for a majority');
     let refusal: Duplicate | undefined;
     const execute = (member: Member) => {
-      this.#noteTerm(member, sentDocuments);
+      this.#noteTerm(member, batch);
       let n = 0;
-      for (const [index, document] of sentDocuments.entries()) {
+      for (const [index, document] of batch.entries()) {
         if (refusal !== undefined && set.flaw !== 'unordered') break;
         const newRefusal = this.#storeWithoutGap(member, document, index);
         if (newRefusal === undefined) n++;
@@ -103,7 +102,7 @@ export class MongoCollectionModel {
       if (refusal !== undefined) simulation.noteState('duplicate-not-durable');
       return notReplicated(refusal);
     };
-    const ids = sentDocuments.map(({ _id }) => String(_id)).join(' ');
+    const ids = batch.map(({ _id }) => String(_id)).join(' ');
     return this.#send(`insert ${ids}`, execute, true, { notDurable });
   }
 
@@ -111,9 +110,9 @@ export class MongoCollectionModel {
    * Remembers the term in which each insert arrives, and records two rare states: a fence that takes an id of an earlier
    * insert of this client, and an insert that arrives in a later term than before.
    */
-  #noteTerm(member: Member, sentDocuments: readonly Document[]): void {
+  #noteTerm(member: Member, batch: readonly Document[]): void {
     const { simulation, set, electionCount, sentIds } = this.#client;
-    for (const { _id, op, upTo } of sentDocuments) {
+    for (const { _id, op, upTo } of batch) {
       if (upTo !== undefined && electionCount > 0 && sentIds.has(Number(_id))) simulation.noteState('fence');
       if (op !== undefined) sentIds.add(Number(_id));
       const previousTerm = op === undefined ? undefined : set.termOfToken.get(String(op));
@@ -235,13 +234,12 @@ export class MongoCollectionModel {
    */
   #storeWithoutGap(member: Member, document: Document, index: number): Duplicate | undefined {
     const refusal = this.#store(member, document, index);
-    const previousId = Number(document['_id']) - 1;
+    const idBefore = Number(document['_id']) - 1;
     const stored = member.latestDocuments(this.#name);
-    const isFenced = () =>
-      stored.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= previousId);
+    const isFenced = () => stored.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= idBefore);
     const isSound =
-      refusal !== undefined || 'upTo' in document || previousId === 0 || stored.has(String(previousId));
-    this.#client.simulation.check(isSound || isFenced(), () => `the insert leaves out the id ${previousId}`);
+      refusal !== undefined || 'upTo' in document || idBefore === 0 || stored.has(String(idBefore));
+    this.#client.simulation.check(isSound || isFenced(), () => `the insert leaves out the id ${idBefore}`);
     return refusal;
   }
 

@@ -14,7 +14,7 @@ const MAX_RETRIES = 3;
 const RECOVERY_MS = 30_000;
 
 /** The deadline of a call to the archive (`PetArchive`, which reserves ids and writes pets with given ids). */
-const ARCHIVE_RULES = { limitMs: 90_000 } as const;
+const ARCHIVE = { limitMs: 90_000 } as const;
 
 export type StoredPet = Pet & {
   /** The hash of the idempotency key. */
@@ -42,7 +42,7 @@ export type PetStore = {
 };
 
 /** The state when a call begins. */
-type StateBefore = {
+type Snapshot = {
   /** The greatest acknowledged or reserved id. */
   readonly greatestId: bigint;
   readonly isOpen: boolean;
@@ -106,19 +106,14 @@ export class PetCallers {
       await this.#simulation.wait('an operator comes', random.between(0, random.pick([10, 300, 3_000])));
       const firstId = this.#greatestId + 1n;
       const lastId = firstId + BigInt(random.integer(0, 19));
-      const reserved = await this.#call(
-        `reserve ${lastId}`,
-        [],
-        () => archive.reserve(lastId),
-        ARCHIVE_RULES,
-      );
-      if (reserved.errorKind !== undefined) return;
+      const reserved = await this.#call(`reserve ${lastId}`, [], () => archive.reserve(lastId), ARCHIVE);
+      if (reserved.failure !== undefined) return;
       if (lastId > this.#greatestId) this.#greatestId = lastId;
       for (const id of random.pick([[firstId], [lastId], []])) {
         const pet = { ...this.#newPet(), id };
         const write = () => archive.write([pet]);
-        const { name, errorKind } = await this.#call(`write ${id}`, ['pet-id-taken'], write, ARCHIVE_RULES);
-        if (errorKind === undefined) this.#acknowledge(name, pet, pet);
+        const { name, failure } = await this.#call(`write ${id}`, ['pet-id-taken'], write, ARCHIVE);
+        if (failure === undefined) this.#acknowledge(name, pet, pet);
       }
     }
   }
@@ -155,23 +150,18 @@ export class PetCallers {
   /** Checks that this process works after all failures have ended. */
   async #checkRecovery(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#stateNow();
-    const { name, value, errorKind } = await this.#call('insert after recovery', [], () =>
-      repository.insert(pet),
-    );
-    this.#simulation.check(errorKind === undefined, () => `${name}: ${errorKind}, although everything works`);
+    const before = this.#snapshot();
+    const { name, value, failure } = await this.#call('final insert', [], () => repository.insert(pet));
+    this.#simulation.check(failure === undefined, () => `${name}: ${failure}, although everything works`);
     if (value === undefined) return;
     this.#checkNewPet(name, pet, value, before);
-    const findCall = await this.#call('find after recovery', [], () => repository.findById(value.id));
-    this.#simulation.check(
-      findCall.value !== undefined,
-      () => `${findCall.name}: ${findCall.errorKind ?? 'no pet'}`,
-    );
+    const found = await this.#call('final find', [], () => repository.findById(value.id));
+    this.#simulation.check(found.value !== undefined, () => `${found.name}: ${found.failure ?? 'no pet'}`);
     const query = { after: value.id - 1n, limit: 1 };
-    const listCall = await this.#call('list after recovery', [], () => repository.list(query));
+    const listed = await this.#call('final list', [], () => repository.list(query));
     this.#simulation.check(
-      listCall.value?.[0]?.id === value.id,
-      () => `${listCall.name}: ${listCall.errorKind ?? 'not this pet'}`,
+      listed.value?.[0]?.id === value.id,
+      () => `${listed.name}: ${listed.failure ?? 'not this pet'}`,
     );
   }
 
@@ -191,11 +181,7 @@ export class PetCallers {
       findById: [find, find],
       list: [false, true].map((isWalk) => () => this.#list(repository, process, isWalk)),
     };
-    const actions = [
-      ...Object.values(byMethod).flat(),
-      () => this.#addByOtherProcess(process),
-      insertTogether,
-    ];
+    const actions = [...Object.values(byMethod).flat(), () => this.#addThenList(process), insertTogether];
     for (const _ of numbers(calls)) {
       const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);
       await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);
@@ -204,7 +190,7 @@ export class PetCallers {
   }
 
   /** Adds a pet by another process, which may know a later primary, and then lists pets in this process. */
-  async #addByOtherProcess(process: number): Promise<void> {
+  async #addThenList(process: number): Promise<void> {
     const { repositories } = this.#store;
     await this.#insert(repositories[(process + 1) % repositories.length]!);
     await this.#listFrom(repositories[process]!, process, FIRST_PAGE);
@@ -212,7 +198,7 @@ export class PetCallers {
 
   async #insert(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#stateNow();
+    const before = this.#snapshot();
     const { name, value } = await this.#call(`insert ${pet.name}`, [], () => repository.insert(pet));
     if (value === undefined) this.#failedNames.push(pet.name);
     else this.#checkNewPet(name, pet, value, before);
@@ -229,22 +215,17 @@ export class PetCallers {
     const idempotency = idempotencyFor(`key ${number}`, content);
     const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
     for (const _ of numbers(MAX_RETRIES)) {
-      const before = this.#stateNow();
+      const before = this.#snapshot();
       const what = `insertOnce key ${number} ${content}`;
       const call = await this.#call(what, ['idempotency-key-reused'], () =>
         repository.insertOnce(pet, idempotency),
       );
-      if (call.value !== undefined) this.#checkInserted(call, pet, idempotency, before);
-      if (call.errorKind !== 'storage-unavailable') return;
+      if (call.value !== undefined) this.#checkAnswer(call, pet, idempotency, before);
+      if (call.failure !== 'storage-unavailable') return;
     }
   }
 
-  #checkInserted(
-    { name, value }: Call<Inserted>,
-    pet: NewPet,
-    { key }: Idempotency,
-    before: StateBefore,
-  ): void {
+  #checkAnswer({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Snapshot): void {
     const { pet: inserted, replayed: isReplay } = value!;
     if (isReplay) this.#simulation.noteState('replay');
     if (isReplay) this.#acknowledge(name, pet, inserted);
@@ -262,15 +243,12 @@ export class PetCallers {
    *
    * @param before the state when the call began
    */
-  #checkNewPet(name: string, wanted: NewPet, pet: Pet, before: StateBefore): void {
+  #checkNewPet(name: string, wanted: NewPet, pet: Pet, before: Snapshot): void {
     const isAssigned = this.#assignedIds.has(pet.id);
     this.#simulation.check(!isAssigned, () => `${name}: the id ${pet.id} was assigned twice`);
     this.#assignedIds.add(pet.id);
     const isGreater = pet.id > before.greatestId;
-    this.#simulation.check(
-      isGreater,
-      () => `${name}: the id ${pet.id} is not greater than ${before.greatestId}`,
-    );
+    this.#simulation.check(isGreater, () => `${name}: the id ${pet.id} is not above ${before.greatestId}`);
     this.#simulation.check(before.isOpen, () => `${name}: the store was closed before the call`);
     this.#acknowledge(name, wanted, pet);
   }
@@ -278,10 +256,7 @@ export class PetCallers {
   #acknowledge(name: string, wanted: NewPet, pet: Pet): void {
     const simulation = this.#simulation;
     simulation.note(`acknowledged ${pet.id}`);
-    simulation.check(
-      isSame({ ...wanted, id: pet.id }, pet),
-      () => `${name}: the answer differs from the pet that was sent`,
-    );
+    simulation.check(isSame({ ...wanted, id: pet.id }, pet), () => `${name}: the answer has a wrong field`);
     simulation.check(this.#store.isDurable(pet), () => `${name}: the answer came before the pet was durable`);
     this.#acknowledgedPets.push(pet);
     if (pet.id > this.#greatestId) this.#greatestId = pet.id;
@@ -292,15 +267,12 @@ export class PetCallers {
     const isKnownId = this.#acknowledgedPets.length > 0 && random.chance(0.8);
     const expectedPet = isKnownId ? random.pick(this.#acknowledgedPets.slice(-5)) : undefined;
     const id = expectedPet?.id ?? BigInt(random.integer(1, 30));
-    const { name, value, errorKind } = await this.#call(`find ${id}`, [], () => repository.findById(id));
-    if (errorKind !== undefined) return;
+    const { name, value, failure } = await this.#call(`find ${id}`, [], () => repository.findById(id));
+    if (failure !== undefined) return;
     this.#checkShown(name, value === undefined ? [] : [value]);
     const isRight = expectedPet === undefined || (value !== undefined && isSame(expectedPet, value));
     this.#simulation.check(isRight, () => `${name}: an acknowledged pet is not found`);
-    this.#simulation.check(
-      value === undefined || value.id === id,
-      () => `${name}: found a pet with another id`,
-    );
+    this.#simulation.check(value === undefined || value.id === id, () => `${name}: the pet has another id`);
   }
 
   async #list(repository: PetRepository, process: number, isWalk: boolean): Promise<void> {
@@ -320,8 +292,8 @@ export class PetCallers {
     { status, after, limit, isWalk }: ListPlan,
   ): Promise<void> {
     const expectedPets = [...this.#acknowledgedPets];
-    const mayMiss = this.#store.mayListMiss(process);
-    const name = `list ${status} ${after} ${limit}${isWalk ? ' and all following pages' : ''}`;
+    const isMissAllowed = this.#store.mayListMiss(process);
+    const name = `list ${status} ${after} ${limit}${isWalk ? ' and the next pages' : ''}`;
     const listedPets: Pet[] = [];
     let lastId: bigint | undefined;
     for (let isMore = true; isMore; ) {
@@ -342,7 +314,10 @@ export class PetCallers {
     );
     const isAscending = listedPets.every((pet, index) => index === 0 || pet.id > listedPets[index - 1]!.id);
     this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listedPets)}`);
-    this.#simulation.check(missedPets.length === 0 || mayMiss(), () => `${name}: misses ${ids(missedPets)}`);
+    this.#simulation.check(
+      missedPets.length === 0 || isMissAllowed(),
+      () => `${name}: misses ${ids(missedPets)}`,
+    );
     if (missedPets.length > 0) this.#simulation.noteState('documented-gap');
   }
 
@@ -352,10 +327,7 @@ export class PetCallers {
     if (this.#store.stored().some((pet) => !this.#store.isDurable(pet)))
       this.#simulation.noteState('read-stopped');
     const earlyPets = pets.filter((pet) => !this.#store.isDurable(pet));
-    this.#simulation.check(
-      earlyPets.length === 0,
-      () => `${name}: shows pets that are not durable yet: ${ids(earlyPets)}`,
-    );
+    this.#simulation.check(earlyPets.length === 0, () => `${name}: shows non-durable pets ${ids(earlyPets)}`);
   }
 
   #call<T>(
@@ -368,7 +340,7 @@ export class PetCallers {
     return this.#calls.make(what, rules, work);
   }
 
-  #stateNow(): StateBefore {
+  #snapshot(): Snapshot {
     return { greatestId: this.#greatestId, isOpen: this.#store.isOpen() };
   }
 
