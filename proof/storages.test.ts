@@ -4,23 +4,26 @@ import { STORAGES } from '../src/main/config/storages.ts';
 import { PLAYS_ON } from './failure/scenarios.ts';
 import { SCENARIOS_ON } from './simulation/scenarios.ts';
 
-/** Where the records of a storage are damaged. */
-const DAMAGED_IN: Readonly<Record<string, string | undefined>> = {
+/** By storage: the test in `proof/damage` that damages stored records of this storage. */
+const DAMAGE_TESTS: Readonly<Record<string, string | undefined>> = {
   SQLite: 'flipped-bytes.test.ts',
   MongoDB: 'wrong-documents.test.ts',
-  // Nothing outlives the process.
+  // No test, because this storage keeps nothing after the end of the process.
   memory: undefined,
 };
 
 it.each([
-  ['the failure suite', PLAYS_ON],
-  ['the simulation', SCENARIOS_ON],
-  ['the damage', DAMAGED_IN],
-])('%s says what it tries on every storage that a URL can name', (_, byStorage) => {
-  expect(Object.keys(byStorage).toSorted()).toStrictEqual(STORAGES.map(({ name }) => name).toSorted());
-});
+  ['failure suite', PLAYS_ON],
+  ['simulation', SCENARIOS_ON],
+  ['damage search', DAMAGE_TESTS],
+])(
+  'the %s has an entry for each storage that a DATABASE_URL can name, and for no other storage',
+  (_, byStorage) => {
+    expect(Object.keys(byStorage).toSorted()).toStrictEqual(STORAGES.map(({ name }) => name).toSorted());
+  },
+);
 
-it('the files that damage records are there', () => {
-  const files = Object.values(DAMAGED_IN).filter((file) => file !== undefined);
+it('each test file that damages stored records exists', () => {
+  const files = Object.values(DAMAGE_TESTS).filter((file) => file !== undefined);
   for (const file of files) expect(existsSync(new URL(`./damage/${file}`, import.meta.url)), file).toBe(true);
 });
