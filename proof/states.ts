@@ -2,8 +2,8 @@
  * Rare states. A search proves nothing about a state that it never reaches. Therefore the simulation, the failure suite
  * and the fuzzer count the states that they reach, and a full run fails when it never reaches one of its states.
  *
- * A fence is a document that reserves ids on MongoDB. A deposed primary does not know yet that another member has won an
- * election.
+ * A fence is a document that reserves ids on MongoDB. A deposed primary does not know yet that another member has won
+ * an election.
  */
 export const STATES = {
   fence: 'after an election, a fence took the id of an earlier insert that could still arrive',
@@ -25,7 +25,7 @@ export const STATES = {
   'unavailable-not-stored': 'a request was answered with 503, and its pet is not stored',
   'lost-answer-stored': 'a request got no answer, and its pet is stored',
   'lost-answer-not-stored': 'a request got no answer, and its pet is not stored',
-  'read-over-election': 'a read waited during an election and was answered by the next primary',
+  'read-over-election': 'a read waited during a fault of MongoDB, and was answered',
   'replay-over-rotation':
     'a request was repeated with the successor of its API key, and was answered with the pet of the first request',
   'pet-added': 'a request that the fuzzer had changed or split added a pet',

@@ -4,7 +4,10 @@ import type { DiskEvent } from './disk-event.ts';
 type Write = Extract<DiskEvent, { type: 'write' | 'truncate' }>;
 type Naming = Extract<DiskEvent, { type: 'create' | 'mkdir' | 'unlink' | 'rename' }>;
 type Pending<Event> = { readonly number: number; readonly event: Event };
-/** A file without its name: the content on the disk, the unsynced writes, and the new content of dropped pages by number. */
+/**
+ * The content of a file: the bytes on the disk, the unsynced writes, and by page number the new content of dropped
+ * pages.
+ */
 type Inode = { durable: Buffer; pending: Pending<Write>[]; readonly dropped: Map<number, Buffer> };
 /** The files by their path. */
 type Names = Map<string, Inode>;
@@ -31,16 +34,18 @@ const PAGE_BYTES = 4_096;
  */
 export type DirtyPage = { readonly index: number; readonly count: number; readonly number: number };
 
-/** Decides whether a failed write-back drops a page: marks it as clean, although the page was not written to the disk. */
+/**
+ * Decides whether a failed write-back drops a page: marks it as clean, although the page was not written to the disk.
+ */
 type DropRule = (page: DirtyPage) => boolean;
 
 /**
- * A model of a disk and of the cache in front of the disk. A power cut may destroy everything that was not synced. Without
- * a sync, events reach the disk in any order: a later write before an earlier one, the name of a file before its content,
- * or the content before the name.
+ * A model of a disk and of the cache in front of the disk. A power cut may destroy everything that was not synced.
+ * Without a sync, events reach the disk in any order: a later write before an earlier one, the name of a file before
+ * its content, or the content before the name.
  *
- * A page that a failed write-back drops is clean: programs read its new content from the cache, and no later sync writes
- * it. When the kernel evicts the page, the new content is gone. A later write makes the whole page dirty again.
+ * A page that a failed write-back drops is clean: programs read its new content from the cache, and no later sync
+ * writes it. When the kernel evicts the page, the new content is gone. A later write makes the whole page dirty again.
  */
 export class Disk {
   readonly #drops: DropRule;

@@ -22,30 +22,36 @@ const MAX_PROBLEMS = 5;
 const STRIDE = 173;
 const DENSE_EVENTS = 90;
 
-/** In a run with more events than this, a power cut loses at most one single event, because the log is large. */
+/**
+ * In a run with more events than this, no two events are lost together and no write is torn, because the log is large.
+ */
 const LONG_EVENTS = 1_000;
 
 /** After a failed write-back, the search tries only every third write among the first 90 events. */
 const WRITE_STRIDE = 3;
 
-/** Decides whether a failed write-back drops a page (see {@link Disk}). The run has begun with event number `firstNumber`. */
+/**
+ * Decides whether a failed write-back drops a page (see {@link Disk}). The run has begun with event number
+ * `firstNumber`.
+ */
 type DropRule = (page: DirtyPage, firstNumber: number) => boolean;
 
 const DROP_RULES: Readonly<Record<string, DropRule>> = {
   'all pages are dropped': () => true,
   'the first page is dropped': ({ index }) => index === 0,
   'the last page is dropped': ({ index, count }) => index === count - 1,
-  // The kernel tried to write these pages after their run. The next program that opens and syncs the file receives the error.
+  // The kernel tried to write these pages after their run. The next program that opens and syncs the file receives the
+  // error.
   'the pages of earlier runs are dropped': ({ number }, firstNumber) => number < firstNumber,
 };
 
 /**
  * Opens the states of the files that a power cut during the recording may leave. A power cut loses all unsynced events,
- * none of them, or one or two of them.
+ * none of them, one or two of them, or the end of one write.
  *
  * If a write-back fails in the recording, the search begins at this failure, and is done once per rule for the dropped
- * pages. Then a power cut loses at most one single event. In one more state per moment there is no power cut, and the
- * service reads the cache.
+ * pages. Then no two events are lost together, and no write is torn. In one more state per moment there is no power
+ * cut, and the service reads the cache.
  *
  * @param scratch a directory for the files of a state
  * @param skippedRuns the names of runs whose states are not opened
@@ -74,7 +80,10 @@ export async function searchStates(
   return { states: openedKeys.size, problems };
 }
 
-/** The states to open: the moment with the lost events, the files, the pets that must be there, and a missing or damaged file. */
+/**
+ * The states to open: the moment with the lost events, the files, the pets that must be there, and a missing or damaged
+ * file.
+ */
 function* statesIn(
   { events, runs }: Pick<Recording, 'events' | 'runs'>,
   drops: DropRule,

@@ -13,15 +13,17 @@ const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'applicati
 const DUE_BYTES = 1_010 * (24 + 4_096);
 const ALMOST_DUE_BYTES = 900 * (24 + 4_096);
 
-/** How long a service may take to recover from a failure, and to complete a checkpoint that a reader has interrupted. */
+/**
+ * How long a service may take to recover from a failure, and to complete a checkpoint that a reader has interrupted.
+ */
 const MAX_RECOVERY_MS = 9_000;
 
 /** By the URL of a service: the last id in its answers. */
 const lastIds = new Map<string, number>();
 
 /**
- * Adds a pet, with retries after a 503. After each 503 it reads the pets after the last known id. A pet in
- * such an answer is shown, so the search then expects the pet in the database.
+ * Adds a pet, with retries after a 503. After each 503 it reads the pets after the last known id. A pet in such an
+ * answer is shown, so the search then expects the pet in the database.
  */
 async function add(url: string, name: string): Promise<void> {
   const untilMs = performance.now() + MAX_RECOVERY_MS;
@@ -45,8 +47,8 @@ function addAtTheSameTime(url: string, count: number, label: string): Promise<un
 }
 
 /**
- * Adds pets until a checkpoint is due. Before that, the reader begins a transaction, so the checkpoint cannot copy the pages
- * that are newer than this transaction. Then the transaction ends. The log must be empty when the service starts.
+ * Adds pets until a checkpoint is due. Before that, the reader begins a transaction, so the checkpoint cannot copy the
+ * pages that are newer than this transaction. Then the transaction ends. The log must be empty when the service starts.
  */
 async function addDuringRead(reader: DatabaseSync, recording: Recording, url: string): Promise<void> {
   const fillLog = async (bytes: number) => {
@@ -60,7 +62,9 @@ async function addDuringRead(reader: DatabaseSync, recording: Recording, url: st
   reader.exec('ROLLBACK');
 }
 
-/** Adds pets until a checkpoint is complete. The log then begins again, with other salts (random numbers) in its header. */
+/**
+ * Adds pets until a checkpoint is complete. The log then begins again, with other salts (random numbers) in its header.
+ */
 async function addUntilCheckpoint(recording: Recording, url: string): Promise<void> {
   const salts = async () => (await readFile(recording.path(`${DATABASE}-wal`))).toString('latin1', 16, 24);
   const [oldSalts, untilMs] = [await salts(), performance.now() + MAX_RECOVERY_MS];
@@ -118,7 +122,7 @@ const PETS_DURING_READ = 'pets during a read';
 
 let nextBuild: Promise<string> | undefined;
 
-/** Makes the next build in a directory beside those of the lives. All lives use this one build. */
+/** Makes the next build, beside the directories of the lives. All lives share it. */
 async function makeNextBuildBeside(recording: Recording): Promise<string> {
   const root = join(dirname(recording.directory), 'next');
   await mkdir(root);
@@ -144,7 +148,8 @@ export const LIVES: Readonly<Record<string, (recording: Recording) => Promise<vo
     await recordRestart(recording);
   },
 
-  // The file `-shm`, SQLite's index of the log in shared memory, survives the kill, because the idle program has it open.
+  // The file `-shm`, SQLite's index of the log in shared memory, survives the kill, because the idle program has it
+  // open.
   'a start beside an idle program': async (recording) => {
     using reader = new DatabaseSync(recording.path(DATABASE), { readOnly: true });
     await recording.service(PETS_DURING_READ, 'SIGKILL', (url) => addDuringRead(reader, recording, url));

@@ -4,16 +4,16 @@ import type { Loss, Unsynced } from './disk.ts';
 const SECTOR_BYTES = 512;
 
 /**
- * By `maxLost`: of how many of the last unsynced events single losses are tried. Older events are only lost or kept all
- * together, because the checkpoint of a large log has a thousand events.
+ * By `maxLost`: how many of the last unsynced events are also lost singly and in pairs. Older events are only lost or
+ * kept all together, because the checkpoint of a large log has a thousand events.
  */
 const TRIED_EVENTS = { 1: 4, 2: 6 };
 
 /**
- * The losses that a power cut may cause: nothing, all unsynced events, one event, or two events. A write may also be torn:
- * only its first sectors are kept.
+ * The losses that a power cut may cause: no event, all unsynced events, one event, two events, or the end of one write
+ * (a torn write, of which only the first sectors are kept).
  *
- * @param maxLost with 1, a loss of some events is a loss of one event, and no write is torn
+ * @param maxLost with 2, all these losses. With 1, no two events are lost together, and no write is torn
  */
 export function* losses(unsynced: readonly Unsynced[], maxLost: 1 | 2): Generator<Loss> {
   yield { events: new Set() };

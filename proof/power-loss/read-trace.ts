@@ -1,6 +1,8 @@
 import type { DiskEvent } from './disk-event.ts';
 
-/** The system calls that strace records. Calls on the `-shm` file are ignored later, because SQLite creates it again. */
+/**
+ * The system calls that strace records. Calls on the `-shm` file are ignored later, because SQLite creates it again.
+ */
 const CALLS =
   'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,rename,renameat2,link,linkat,unlink,unlinkat';
 
@@ -92,8 +94,8 @@ function eventsOf(
       // The result is `?` when the program was killed during the sync: then nothing may rely on this sync.
       return result === '?' ? [] : [{ type: 'sync', path, coversBefore: eventsBefore }];
     case 'sync_file_range':
-      // This call stands for a failed sync: see failing-sync.c. With offset 0, this is the sync that loses pages. With offset 1, it
-      // only reports the error to another open file, and loses nothing more.
+      // This call stands for a failed sync: see failing-sync.c. A sync with offset 0 loses pages. A sync with offset 1
+      // only reports the same failure to another open file.
       return [{ type: args.includes('>, 0, ') ? 'failed' : 'sync', path, coversBefore: eventsBefore }];
     case 'rename':
     case 'renameat2':

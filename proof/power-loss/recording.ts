@@ -31,13 +31,13 @@ export type Fault = {
   readonly run: number;
   readonly file: string;
   /**
-   * The number of the sync of the file that returns the error, from 1. With 0, the write-back fails after the run, and no
-   * program receives the error.
+   * The number of the sync of the file that returns the error, from 1. With 0, the write-back fails after the run, and
+   * no program receives the error.
    */
   readonly sync: number;
   /**
-   * Whether the cache loses the new content of the failed pages after the run (an eviction). Before that, programs still
-   * read the new content.
+   * Whether the cache loses the new content of the failed pages after the run (an eviction). Before that, programs
+   * still read the new content.
    */
   readonly isEvicted: boolean;
   /** The path of the compiled failing-sync.c. */
@@ -160,8 +160,8 @@ export class Recording {
     for (const [path, bytes] of disk.cached()) {
       const diskBytes = filesOnDisk.get(path)!;
       if (diskBytes.equals(bytes)) continue;
-      // Another process writes the file. If this process opened and closed the file, it would release the locks of its own
-      // SQLite connections.
+      // Another process writes the file. If this process opened and closed the file, it would release the locks of its
+      // own SQLite connections.
       execFileSync('dd', [`of=${path}`, 'conv=notrunc', 'status=none'], { input: diskBytes });
     }
   }

@@ -18,8 +18,8 @@ const LANES = 3;
 export type LifeResult = SearchResult & { readonly lives: number };
 
 /**
- * Plays a life (a sequence of runs on one database) without a fault, then once with each chosen fault, and opens the states
- * of the files that a power cut may leave. Needs `cc`.
+ * Plays a life (a sequence of runs on one database) without a fault, then once with each chosen fault, and opens the
+ * states of the files that a power cut may leave. Needs `cc`.
  *
  * @param pastRuns the runs before the life. Their database is closed. Other files are created beside its directory
  * @param scratch a directory for the files of a state, in memory if possible
@@ -70,9 +70,9 @@ async function playLife(name: string, pastRuns: Recording, lane: number, fault?:
 }
 
 /**
- * The faults of a life: first, for the database and for its log, pages that are lost after the first run without an error to
- * any program. Then each failing sync, with and without an eviction of the lost pages from the cache. The syncs of the last
- * run do not fail, because the last run is the start that should find all pets.
+ * The faults of a life: first, for the database and for its log, pages that are lost after the first run without an
+ * error to any program. Then each failing sync, with and without an eviction of the lost pages from the cache. The
+ * syncs of the last run do not fail, because the last run is the start that should find all pets.
  */
 function* faultsIn({ events, runs, directory }: Recording, library: string): Generator<Fault> {
   for (const file of [DATABASE, `${DATABASE}-wal`]) yield { library, run: 1, file, sync: 0, isEvicted: true };

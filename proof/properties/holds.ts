@@ -3,12 +3,14 @@ import { relative } from 'node:path';
 import { expect } from 'vitest';
 import { ROOT } from '../../test/support/process.ts';
 
-/** `npm test` sets neither variable, so each of its runs tries the same examples. `npm run test:properties` sets both. */
+/**
+ * `npm test` sets neither variable, so each of its runs tries the same examples. `npm run test:properties` sets both.
+ */
 const { PROPERTY_SEED = '15', PROPERTY_TIMES = '1' } = process.env;
 
 /**
- * Expects that the property is true for random examples. A failure shows the smallest counterexample that fast-check finds,
- * and the command that finds the counterexample once more.
+ * Expects that the property is true for random examples. A failure shows the smallest counterexample that fast-check
+ * finds, and the command that finds the counterexample once more.
  *
  * @param exampleCount how many examples `npm test` tries
  */

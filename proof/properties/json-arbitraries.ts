@@ -32,8 +32,8 @@ export const numberText = fc.oneof(
 );
 
 /**
- * The value that the service must read from a JSON number. It is calculated as a fraction, independently of the service: a
- * `bigint` for a whole number in the range of int64, or else the nearest `number`.
+ * The value that the service must read from a JSON number. It is calculated as a fraction, independently of the
+ * service: a `bigint` for a whole number in the range of int64, or else the nearest `number`.
  */
 export function exactValue(source: string): bigint | number {
   const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
@@ -55,8 +55,8 @@ export type JsonSample = { readonly json: string; readonly value: unknown };
 export const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 2 });
 
 /**
- * Writes a string as JSON. Each bit of `bits` decides whether a character is escaped. A lone surrogate is always escaped,
- * because UTF-8 cannot express it.
+ * Writes a string as JSON. Each bit of `bits` decides whether a character is escaped. A lone surrogate is always
+ * escaped, because UTF-8 cannot express it.
  */
 export function spell(value: string, bits: number): string {
   const characters = Array.from(value, (character, at) =>
@@ -75,8 +75,8 @@ const spelledString = fc
   .map(([value, bits]) => ({ json: spell(value, bits), value }));
 
 /**
- * A key whose JSON needs no escape. V8 can confuse two other keys: see `exact-json.ts`. That has no effect on the service,
- * because no field of a pet has such a name.
+ * A key whose JSON needs no escape. V8 can confuse two other keys: see `exact-json.ts`. That has no effect on the
+ * service, because no field of a pet has such a name.
  */
 export const spelledKey = spelledString.filter(({ value }) => !JSON.stringify(value).includes('\\'));
 

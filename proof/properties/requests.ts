@@ -94,7 +94,9 @@ const get = fc.tuple(petId, fc.nat(), extraQuery).map(([id, bits, extra]): TestR
 
 type Field = readonly [key: JsonSample, value: string];
 
-/** A field with this name. Its value is mostly a good one and sometimes a bad one, and sometimes the field is missing. */
+/**
+ * A field with this name. Its value is mostly a good one and sometimes a bad one, and sometimes the field is missing.
+ */
 function field(name: string, good: fc.Arbitrary<string>, bad: fc.Arbitrary<string>): fc.Arbitrary<Field[]> {
   const value = fc.oneof({ weight: 6, arbitrary: good }, bad);
   const given = fc.tuple(value, fc.nat()).map(([json, bits]): Field[] => {
@@ -108,7 +110,9 @@ const quoted = (values: fc.Arbitrary<string>) =>
 
 const json = spelledValue.map((sample) => sample.json);
 
-/** Names near the limits of the length (with characters of one and of two UTF-16 units), blank names, and other texts. */
+/**
+ * Names near the limits of the length (with characters of one and of two UTF-16 units), blank names, and other texts.
+ */
 const unusualName = fc.oneof(
   {
     weight: 4,

@@ -8,7 +8,10 @@ export type Call<T> = {
 };
 
 export type CallRules = {
-  /** The deadline of the call, in virtual milliseconds. The call may take longer by the time of stalls of the event loop. */
+  /**
+   * The deadline of the call, in virtual milliseconds. The call may take longer by the time of stalls of the event
+   * loop.
+   */
   readonly limitMs: number;
   /** The kinds of the errors that the call may throw. */
   readonly errors: readonly string[];

@@ -2,8 +2,8 @@ import type { LogDisk } from '../../src/adapters/sqlite/log-disk.ts';
 import type { Simulation } from './simulation.ts';
 
 /**
- * A model of the disk with the write-ahead log of a database. A flush may take long. A flush never fails here, because a
- * failed flush ends the process: `npm run power-loss` tries this.
+ * A model of the disk with the write-ahead log of a database. A flush may take long. A flush never fails here, because
+ * a failed flush ends the process: `npm run power-loss` tries this.
  *
  * Flaw: `writes-nothing` (a flush ends without writing).
  */

@@ -42,7 +42,10 @@ type TestKey = {
   /** An operator has called `revoke` or `expire` with the key. The call may have failed. */
   isEnding: boolean;
   isRevoked: boolean;
-  /** When the key has ended: at the acknowledged expiry, or at the acknowledgement if this is later. `Infinity` if it has not. */
+  /**
+   * When the key has ended: at the acknowledged expiry, or at the acknowledgement if this is later. `Infinity` if it
+   * has not.
+   */
   endedAtMs: number;
   /** How long the event loop had stalled up to the acknowledgement. */
   stalledAtEndMs: number;

@@ -9,7 +9,7 @@ import type { Scenario } from './run-schedule.ts';
 /** The deadline of every call to the adapter. */
 const LIMIT_MS = 20_000;
 
-/** The longest time that a lookup waits for the next shared query. Only then its deadline begins. */
+/** The longest time that a lookup waits for the next shared query. The deadline begins after this wait. */
 const LOOKUP_PAUSE_MS = 6;
 
 /** How long a verifier accepts a key without asking the storage. */
@@ -21,7 +21,10 @@ const ACCEPTED_MS = 5_000;
  */
 const ACCEPTED_AFTER_ELECTION_MS = 10_000;
 
-/** One to three processes look up keys. Tested are shared queries, the cache of valid keys, and revocations by other processes. */
+/**
+ * One to three processes look up keys. The scenario tests shared queries, the cache of valid keys, and revocations by
+ * other processes.
+ */
 export const keysOnMongodb: Scenario = {
   name: 'keys-on-mongodb',
   flaws: ['loses-commits', 'forgets-ends', 'never-notices', 'no-deadline'],

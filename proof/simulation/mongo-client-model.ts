@@ -25,14 +25,17 @@ const ALL_MEMBERS_SEEN = ['RSPrimary', 'RSSecondary', 'RSSecondary'] as const;
 
 type Settle<T> = Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>;
 
-/** What goes wrong with a command: `refused` is an error reply, `reply broken` a connection that ends before the reply. */
+/**
+ * What goes wrong with a command. `refused`: the server replies with an error. `reply broken`: the command has an
+ * effect, but the connection ends before the reply.
+ */
 type Fault = 'none' | 'refused' | 'request lost' | 'reply lost' | 'reply broken';
 
 /**
  * The driver of one process, as far as the adapter sees it. The driver sends each command to the primary that it knows,
- * and notices a new primary after a while. A command may be refused before it has an effect, its request or its reply may
- * be lost, and each of them may take long. A lost command settles with an error at the socket timeout, or never. While
- * the driver knows no primary, commands wait.
+ * and notices a new primary after a while. A command may be refused before it has an effect, its request or its reply
+ * may be lost, and each of them may take long. A lost command settles with an error at the socket timeout, or never.
+ * While the driver knows no primary, commands wait.
  *
  * Flaws: `never-notices` (the first client sends commands to a deposed primary, which never steps down),
  * `hides-elections` (the driver uses a new primary and emits no event), `retries-claims` (the driver sends a failed
@@ -41,13 +44,15 @@ type Fault = 'none' | 'refused' | 'request lost' | 'reply lost' | 'reply broken'
 export class MongoClientModel {
   readonly set: ReplicaSet;
   readonly simulation: Simulation;
-  /** The number of lost commands on the collection `pets`, without inserts. A lost command has no reply for a while, or ever. */
+  /**
+   * The number of lost commands on the collection `pets` that are not the command `insert`. They settle late or never.
+   */
   lostOnPets = 0;
-  /** The number of all other lost commands: inserts of pets, and commands on other collections. */
+  /** The number of lost commands `insert` on `pets`, and of lost commands on other collections. */
   lostElsewhere = 0;
   /**
-   * When a linearizable read has last confirmed that the primary is not deposed. Lookups of keys wait for a confirmation,
-   * and then begin at the same time.
+   * When a linearizable read has last confirmed that the primary is not deposed. Lookups of keys wait for a
+   * confirmation, and then begin at the same time.
    */
   confirmedAtMs = -Infinity;
   /** The ids of the pets that this client has sent in inserts. */

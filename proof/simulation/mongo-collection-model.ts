@@ -16,8 +16,8 @@ import type { Simulation } from './simulation.ts';
 const MAX_BATCH = 1_000;
 
 /**
- * The least time from the first to the fourth lookup of keys. The adapter pauses for 5 ms between two queries. Two of the
- * lookups may begin together, so only two pauses are certain, and a timer may be one millisecond early.
+ * The least time from the first to the fourth lookup of keys. The adapter pauses for 5 ms between two queries. Two of
+ * the lookups may begin together, so only two pauses are certain, and a timer may be one millisecond early.
  */
 const MIN_FOUR_LOOKUPS_MS = 8;
 
@@ -107,8 +107,8 @@ export class MongoCollectionModel {
   }
 
   /**
-   * Remembers the term in which each insert arrives, and records two rare states: a fence that takes an id of an earlier
-   * insert of this client, and an insert that arrives in a later term than before.
+   * Remembers the term in which each insert arrives, and records two rare states: a fence that takes an id of an
+   * earlier insert of this client, and an insert that arrives in a later term than before.
    */
   #noteTerm(member: Member, batch: readonly Document[]): void {
     const { simulation, set, electionCount, sentIds } = this.#client;
@@ -229,8 +229,8 @@ export class MongoCollectionModel {
   }
 
   /**
-   * Stores a document, and checks that an insert of a pet leaves no gap: the id before it must be taken by a pet or by a
-   * fence. A later insert could take the id of a gap, and ids would not ascend.
+   * Stores a document, and checks that an insert of a pet leaves no gap: the id before it must be taken by a pet or by
+   * a fence. A later insert could take the id of a gap, and ids would not ascend.
    */
   #storeWithoutGap(member: Member, document: Document, index: number): Duplicate | undefined {
     const refusal = this.#store(member, document, index);
@@ -295,8 +295,8 @@ export class MongoCollectionModel {
   }
 
   /**
-   * Checks that lookups of keys share queries, so four queries take a minimum time. The check is left out when retries may
-   * add queries, or when queries have waited for a confirmation of the primary and begin together.
+   * Checks that lookups of keys share queries, so four queries take a minimum time. The check is left out when retries
+   * may add queries, or when queries have waited for a confirmation of the primary and begin together.
    */
   #checkRate(): void {
     const { simulation, electionCount, confirmedAtMs } = this.#client;

@@ -49,8 +49,8 @@ function fulfilsOperators(value: unknown, condition: Readonly<Record<string, unk
 }
 
 /**
- * @returns a negative number, zero or a positive number, as a sort function does. `undefined` if the types differ: then no
- * comparison holds. `Long` and `Double` are compared with each other as numbers
+ * @returns a negative number, zero or a positive number, as a sort function does. `undefined` if the types differ: then
+ *   no comparison holds. `Long` and `Double` are compared with each other as numbers
  */
 export function compare(one: unknown, other: unknown): number | undefined {
   if (one instanceof Long && other instanceof Long) return one.compare(other);

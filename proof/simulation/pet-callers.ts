@@ -31,8 +31,8 @@ export type PetStore = {
   /** Whether a read must show only pets for which `isDurable` is true. Default: no. */
   readonly showsOnlyDurable?: boolean;
   /**
-   * Call it when a list begins. The returned function says, when the list ends, whether the list may miss pets. The adapter
-   * documents one such case: the primary was deposed, and the process could not know it.
+   * Call it when a list begins. The returned function says, when the list ends, whether the list may miss pets. The
+   * adapter documents one such case: the primary was deposed, and the process could not know it.
    */
   readonly mayListMiss: (process: number) => () => boolean;
   /** Whether the adapter accepts calls. It is false after its queue is closed. */
@@ -58,7 +58,9 @@ type ListPlan = {
 
 const FIRST_PAGE: ListPlan = { status: undefined, after: 0n, limit: 100, isWalk: false };
 
-/** Callers of one or several pet repositories on one store. They remember all answers, and check them against the store. */
+/**
+ * Callers of one or several pet repositories on one store. They remember all answers, and check them against the store.
+ */
 export class PetCallers {
   readonly #simulation: Simulation;
   readonly #store: PetStore;

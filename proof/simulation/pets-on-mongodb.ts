@@ -16,9 +16,9 @@ import type { Simulation } from './simulation.ts';
 const LIMIT_MS = 20_000;
 
 /**
- * One to three processes insert and read pets. Tested are the claims of ids (inserts whose ids other processes may want
- * too), reserved ids, shared round trips, confirmed reads (the primary proves that it is not deposed), deadlines and
- * retries.
+ * One to three processes insert and read pets. The scenario tests claims of ids (two processes may try to insert with
+ * the same id), reserved ids, shared round trips, confirmed reads (the primary proves that it is not deposed),
+ * deadlines and retries.
  */
 export const petsOnMongodb: Scenario = {
   name: 'pets-on-mongodb',
@@ -93,9 +93,9 @@ function callersOf(
 }
 
 /**
- * Whether retries of the adapter could have hidden all failures from the callers. That needs no election and no lost query
- * of pets, because the adapter waits for a lost query until the deadline. Of any other command, `atMost` lost ones are
- * hidden: one for a service, none for an operator.
+ * Whether retries of the adapter could have hidden all failures from the callers. That needs no election and no lost
+ * query of pets, because the adapter waits for a lost query until the deadline. Retries also hide up to `atMost` other
+ * lost commands: one for a service, none for an operator.
  */
 function couldRetriesHide(clients: readonly MongoClientModel[], atMost: number): boolean {
   return clients.every(

@@ -13,8 +13,8 @@ import { storageHost } from '../../test/support/storage-host.ts';
 const LIMIT_MS = 5_000;
 
 /**
- * Group commit on SQLite: concurrent inserts share a commit and a flush. The queue is the real one. The disk may hang, the
- * write lock may be taken, and the guard of the file may refuse a write.
+ * Group commit on SQLite: concurrent inserts share a commit and a flush. The scenario tests the real queue of inserts,
+ * with a disk that may hang, a write lock that may be taken, and a guard of the file that may refuse a write.
  */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
@@ -76,7 +76,10 @@ export const petsOnSqlite: Scenario = {
   },
 };
 
-/** A model of the guard, which looks for the files of the database before and after each write. Now and then one is missing. */
+/**
+ * A model of the guard, which looks for the files of the database before and after each write. Now and then one is
+ * missing.
+ */
 function createGuard(simulation: Simulation, disk: FaultyDisk) {
   const mayRefuse = () => {
     if (simulation.random.chance(simulation.rates.faults / 4))

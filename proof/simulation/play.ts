@@ -7,7 +7,9 @@ export type PlayOptions = {
 };
 
 export type PlayResult = {
-  /** The violations of the first bad schedule, and the command that replays it. `undefined` if all schedules are good. */
+  /**
+   * The violations of the first bad schedule, and the command that replays it. `undefined` if all schedules are good.
+   */
   readonly violation: string | undefined;
   readonly reached: Reached;
 };

@@ -2,7 +2,9 @@ import type { Document, ObjectId } from 'mongodb';
 import { numbers } from '../../test/support/numbers.ts';
 import type { Simulation } from './simulation.ts';
 
-/** A write in the log: the collection, the `_id`, and the document after the write. It is `undefined` for a deletion. */
+/**
+ * A write in the log: the collection, the `_id`, and the document after the write. It is `undefined` for a deletion.
+ */
 export type Entry = {
   readonly collection: string;
   readonly id: string;
@@ -10,8 +12,8 @@ export type Entry = {
 };
 
 /**
- * The longest time until a client notices that its primary is deposed (that another member was elected): a heartbeat and
- * its timeout.
+ * The longest time until a client notices that its primary is deposed (that another member was elected): a heartbeat
+ * and its timeout.
  */
 export const MAX_UNNOTICED_MS = 2_500;
 
@@ -19,8 +21,8 @@ export const MAX_UNNOTICED_MS = 2_500;
  * A member of the replica set in one term, which is the time after the election that it has won. It is the primary, or
  * does not know yet that it is deposed.
  *
- * It appends each write to its log immediately. A majority read shows only the first entries of the log: those entries
- * that this member knows to be on a majority of the members.
+ * The member appends each write to its log immediately. A majority read shows only the first entries of the log, up to
+ * the last entry that this member knows to be on a majority of the members.
  */
 export class Member {
   readonly term: number;
@@ -64,7 +66,7 @@ export class Member {
       apply(this.#shownDocuments, this.log[this.shownEntryCount]!);
   }
 
-  /** The position in the log of the last write of this document, from 1. `Infinity` if the log has no write of it. */
+  /** The position in the log of the last write of this document, from 1. `Infinity` if the log has no such write. */
   positionOf(collection: string, id: string): number {
     return this.#positions.get(`${collection} ${id}`) ?? Infinity;
   }
@@ -88,10 +90,10 @@ function apply(state: Map<string, Map<string, Document>>, { collection, id, docu
 }
 
 /**
- * A replica set: one primary at a time, and elections. An election keeps every entry that is on a majority, and may keep
- * more entries. A former primary may win, and then keeps its whole log. Until an entry of its own term is committed, the
- * new primary shows only the entries that it already knew to be on a majority. The old primary is dead, or serves stale
- * reads for a while.
+ * A replica set: one primary at a time, and elections. An election keeps every entry that is on a majority, and may
+ * keep more entries. A former primary may win, and then keeps its whole log. Until an entry of its own term is
+ * committed, the new primary shows only the entries that it already knew to be on a majority. The old primary is dead,
+ * or serves stale reads for a while.
  *
  * Flaws: `loses-commits` (an election loses entries that were on a majority), `acknowledges-early` (a write is
  * acknowledged before it is on a majority), `confirms-nothing` (a linearizable read does not wait for a majority).
@@ -104,7 +106,7 @@ export class ReplicaSet {
   /** By the token of an insert (the field `op` of the pet): the latest term in which a pet with this token arrived. */
   readonly termOfToken = new Map<string, number>();
   primary = new Member(1, []);
-  readonly #former: Member[] = [];
+  readonly #formerPrimaries: Member[] = [];
   #committedCount = 0;
 
   constructor(simulation: Simulation, flaw: string | undefined) {
@@ -151,10 +153,11 @@ export class ReplicaSet {
   /** @param mayRepeat whether this election may schedule another one, before its own term begins */
   #elect(mayRepeat = true): void {
     const { random, nowMs } = this.simulation;
-    const old = this.primary;
+    const oldPrimary = this.primary;
     const log = this.#winningLog();
-    const member = new Member(old.term + 1, log);
-    // A new primary writes an entry that changes no pet. Its majority reads show everything once this entry is committed.
+    const member = new Member(oldPrimary.term + 1, log);
+    // A new primary writes an entry that changes no pet. Its majority reads show everything once this entry is
+    // committed.
     member.append({ collection: 'local', id: `term ${member.term}`, document: {} });
     const { length } = member.log;
     this.primary = member;
@@ -167,9 +170,9 @@ export class ReplicaSet {
         this.simulation.later('election', random.between(0, beginsAfterMs), () => this.#elect());
     }
     this.simulation.later(`term ${member.term} begins`, beginsAfterMs, () => this.commit(member, length));
-    this.#retire(old);
-    this.#former.push(old);
-    const winner = this.#former.find((former) => !former.isDead && isPrefix(former.log, log));
+    this.#retire(oldPrimary);
+    this.#formerPrimaries.push(oldPrimary);
+    const winner = this.#formerPrimaries.find((former) => !former.isDead && isPrefix(former.log, log));
     if (winner !== undefined && random.chance(0.5)) this.#reelect(winner, member);
     for (const client of this.clients) client.onElection(member);
   }
@@ -182,7 +185,7 @@ export class ReplicaSet {
       return log.slice(0, random.integer(Math.floor(this.#committedCount / 2), this.#committedCount));
     }
     const committedEntries = this.committedEntries();
-    const rivals = this.#former.filter((former) => isPrefix(committedEntries, former.log));
+    const rivals = this.#formerPrimaries.filter((former) => isPrefix(committedEntries, former.log));
     if (rivals.length > 0 && random.chance(0.5)) return random.pick(rivals).log;
     return log.slice(0, random.integer(this.#committedCount, log.length));
   }
@@ -191,27 +194,29 @@ export class ReplicaSet {
   #reelect(winner: Member, member: Member): void {
     this.simulation.note(`the primary of term ${winner.term} is back`);
     this.simulation.noteState('former-primary');
-    this.#former.splice(this.#former.indexOf(winner), 1);
+    this.#formerPrimaries.splice(this.#formerPrimaries.indexOf(winner), 1);
     winner.reelectedMember = member;
     member.show(winner.shownEntryCount);
   }
 
-  #retire(old: Member): void {
+  #retire(oldPrimary: Member): void {
     const { random } = this.simulation;
     if (this.flaw === 'never-notices') return;
     if (random.chance(0.3)) {
-      this.simulation.note(`the primary of term ${old.term} is dead`);
-      old.isDead = true;
+      this.simulation.note(`the primary of term ${oldPrimary.term} is dead`);
+      oldPrimary.isDead = true;
       return;
     }
     const learnsAfterMs = random.chance(0.5) ? 0 : random.between(0, 20_000);
-    this.simulation.later(`the primary of term ${old.term} steps down`, learnsAfterMs, () => {
-      old.hasSteppedDown = true;
+    this.simulation.later(`the primary of term ${oldPrimary.term} steps down`, learnsAfterMs, () => {
+      oldPrimary.hasSteppedDown = true;
     });
   }
 }
 
-/** Compares only the last entry of `one`: two logs with the same entry at one position are equal up to this position. */
+/**
+ * Compares only the last entry of `one`: two logs with the same entry at one position are equal up to this position.
+ */
 function isPrefix(one: readonly Entry[], other: readonly Entry[]): boolean {
   return one.at(-1) === other[one.length - 1];
 }

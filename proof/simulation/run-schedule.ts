@@ -6,7 +6,10 @@ import { virtualTime } from './virtual-time.ts';
 /** A part of the service, with a model of the storage that it calls (the outside). */
 export type Scenario = {
   readonly name: string;
-  /** The names of faults that can be put into the model or into the code under test. The simulation must find each fault. */
+  /**
+   * The names of faults that can be put into the model or into the code under test. The simulation must find each
+   * fault.
+   */
   readonly flaws: readonly string[];
   /** The rare states that a full run must reach. */
   readonly states: readonly State[];

@@ -21,9 +21,9 @@ type Rates = {
 /**
  * One schedule: a virtual clock, the pending events, and a seeded choice of the event that runs next.
  *
- * These events may run next: each event of the outside that is due, the first timer if it is due, and the first immediate.
- * Node has a stricter order, but that order depends on the machine. The clock moves when no event may run, and when the
- * event loop stalls. A stall makes several events due at the same time.
+ * These events may run next: each event of the outside that is due, the first timer if it is due, and the first
+ * immediate. Node has a stricter order, but that order depends on the machine. The clock moves when no event may run,
+ * and when the event loop stalls. A stall makes several events due at the same time.
  */
 export class Simulation {
   readonly random: SeededRandom;
@@ -103,7 +103,8 @@ export class Simulation {
 
   /** @returns the key of the timer */
   addTimer(delayMs: number, name: string, run: () => void): number {
-    // Node does the same: a delay has whole milliseconds, at least one, from a time that is rounded down to a millisecond.
+    // Node does the same: a delay has whole milliseconds, at least one, from a time that is rounded down to a
+    // millisecond.
     const wholeMs = delayMs >= 1 && delayMs < 2 ** 31 ? Math.trunc(delayMs) : 1;
     const order = this.#nextOrder++;
     this.#timers.set(order, { name, run, dueMs: Math.floor(this.#nowMs) + wholeMs, order });
@@ -201,7 +202,9 @@ export class Simulation {
   }
 }
 
-/** Runs all code that is ready, because Node empties its queues of ticks and microtasks before the next real immediate. */
+/**
+ * Runs all code that is ready, because Node empties its queues of ticks and microtasks before the next real immediate.
+ */
 function settle(): Promise<void> {
   return new Promise((resolve) => void realTurn(resolve));
 }

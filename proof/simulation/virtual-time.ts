@@ -31,7 +31,8 @@ class Handle {
 
 /**
  * Replaces the clock, the timers and the random numbers of this process by those of the simulation, until the returned
- * object is disposed. The code under test needs no option for this, because the global functions themselves are replaced.
+ * object is disposed. The code under test needs no option for this, because the global functions themselves are
+ * replaced.
  *
  * @throws {Error} if another schedule is running, because both would use the same clock
  */
