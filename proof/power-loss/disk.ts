@@ -10,7 +10,7 @@ type Pending<Event> = { readonly number: number; readonly event: Event };
  */
 type Inode = { durable: Buffer; pending: Pending<Write>[]; readonly dropped: Map<number, Buffer> };
 /** The files by their path. */
-type Names = Map<string, Inode>;
+type FilesByPath = Map<string, Inode>;
 
 /** The part of the unsynced events that a power cut destroys: whole events, and the end of one write. */
 export type Loss = {
@@ -23,7 +23,7 @@ export type Loss = {
 export const NO_LOSS: Loss = { events: new Set() };
 
 /** An event that a power cut may destroy. */
-export type Unsynced = { readonly number: number; readonly bytes: number };
+export type UnsyncedEvent = { readonly number: number; readonly bytes: number };
 
 /** The size of a page of the cache. Linux writes, drops and evicts whole pages. */
 const PAGE_BYTES = 4_096;
@@ -49,11 +49,11 @@ type DropRule = (page: DirtyPage) => boolean;
  */
 export class Disk {
   readonly #drops: DropRule;
-  /** The files as programs find them. */
-  #names: Names = new Map();
-  /** The files as they have names on the disk. */
-  readonly #durableNames: Names = new Map();
-  #pendingNames: (Pending<Naming> & { readonly inode: Inode | undefined })[] = [];
+  /** The files under the names that programs see. */
+  #files: FilesByPath = new Map();
+  /** The files under the names that are on the disk. */
+  readonly #durableFiles: FilesByPath = new Map();
+  #pendingNamings: (Pending<Naming> & { readonly inode: Inode | undefined })[] = [];
 
   /** @param drops decides which dirty pages a failed write-back drops. Default: all of them */
   constructor(drops: DropRule = () => true) {
@@ -70,10 +70,10 @@ export class Disk {
         this.#sync(event.path, event.coversBefore);
         break;
       case 'failed':
-        writeBack(this.#names.get(event.path)!, event.coversBefore, this.#drops);
+        writeBack(this.#files.get(event.path)!, event.coversBefore, this.#drops);
         break;
       case 'evicted':
-        for (const { dropped } of this.#names.values()) dropped.clear();
+        for (const { dropped } of this.#files.values()) dropped.clear();
         break;
       case 'acknowledged':
       case 'written':
@@ -81,29 +81,29 @@ export class Disk {
       default: {
         const inode =
           event.type === 'create' ? { durable: Buffer.alloc(0), pending: [], dropped: new Map() } : undefined;
-        this.#pendingNames.push({ number, event, inode });
-        this.#names = applyNaming(this.#names, event, inode);
+        this.#pendingNamings.push({ number, event, inode });
+        this.#files = applyNaming(this.#files, event, inode);
       }
     }
   }
 
   /** The events that a power cut now may destroy, the oldest first. */
-  unsynced(): readonly Unsynced[] {
-    const inodes = new Set([...this.#names.values(), ...this.#durableNames.values()]);
+  unsynced(): readonly UnsyncedEvent[] {
+    const inodes = new Set([...this.#files.values(), ...this.#durableFiles.values()]);
     const writes = [...inodes].flatMap(({ pending }) =>
       pending.map(({ number, event }) => ({
         number,
         bytes: event.type === 'write' ? event.bytes.length : 0,
       })),
     );
-    const names = this.#pendingNames.map(({ number }) => ({ number, bytes: 0 }));
+    const names = this.#pendingNamings.map(({ number }) => ({ number, bytes: 0 }));
     return [...writes, ...names].toSorted((one, other) => one.number - other.number);
   }
 
   /** The files on the disk after a power cut that causes this loss. */
   afterLoss({ events, torn }: Loss): ReadonlyMap<string, Buffer> {
-    let names: Names = new Map(this.#durableNames);
-    for (const { number, event, inode } of this.#pendingNames) {
+    let names: FilesByPath = new Map(this.#durableFiles);
+    for (const { number, event, inode } of this.#pendingNamings) {
       if (!events.has(number)) names = applyNaming(names, event, inode);
     }
     const contents = Array.from(names, ([path, { durable, pending }]) => {
@@ -117,11 +117,11 @@ export class Disk {
 
   /** The files as programs read them through the cache, with the new content of dropped pages. */
   cached(): ReadonlyMap<string, Buffer> {
-    return new Map(Array.from(this.#names, ([path, inode]) => [path, readCached(inode)]));
+    return new Map(Array.from(this.#files, ([path, inode]) => [path, readCached(inode)]));
   }
 
   #write(event: Write, number: number): void {
-    const inode = this.#names.get(event.path);
+    const inode = this.#files.get(event.path);
     if (inode === undefined) return;
     const isAppended = event.type === 'write' && event.offset === -1;
     const size = isAppended || inode.dropped.size > 0 ? readCached(inode).length : 0;
@@ -136,20 +136,24 @@ export class Disk {
   }
 
   #sync(path: string, coversBefore: number): void {
-    const inode = this.#names.get(path);
+    const inode = this.#files.get(path);
     if (inode !== undefined) return writeBack(inode, coversBefore, () => false);
     const isCovered = ({ number, event }: Pending<Naming>) =>
       dirname(event.path) === path && number < coversBefore;
-    for (const { event, inode: newInode } of this.#pendingNames.filter(isCovered)) {
-      const newNames = applyNaming(this.#durableNames, event, newInode);
-      this.#durableNames.clear();
-      for (const [name, target] of newNames) this.#durableNames.set(name, target);
+    for (const { event, inode: newInode } of this.#pendingNamings.filter(isCovered)) {
+      const newNames = applyNaming(this.#durableFiles, event, newInode);
+      this.#durableFiles.clear();
+      for (const [name, target] of newNames) this.#durableFiles.set(name, target);
     }
-    this.#pendingNames = this.#pendingNames.filter((pending) => !isCovered(pending));
+    this.#pendingNamings = this.#pendingNamings.filter((pending) => !isCovered(pending));
   }
 }
 
-function applyNaming(names: ReadonlyMap<string, Inode>, event: Naming, inode: Inode | undefined): Names {
+function applyNaming(
+  names: ReadonlyMap<string, Inode>,
+  event: Naming,
+  inode: Inode | undefined,
+): FilesByPath {
   const newNames = new Map(names);
   if (event.type === 'create') newNames.set(event.path, inode!);
   if (event.type === 'unlink') newNames.delete(event.path);

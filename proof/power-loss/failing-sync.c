@@ -1,10 +1,10 @@
-/* Makes one sync of a file fail: the FAIL_AT-th fsync or fdatasync of the file FAIL_FILE by this process. Compile this file
- * with -shared -fPIC, and preload the library with LD_PRELOAD.
+/* Makes one sync of a file fail: the FAIL_AT-th fsync or fdatasync of the file FAIL_FILE by this process. Compile this
+ * file with -shared -fPIC, and preload the library with LD_PRELOAD.
  *
- * Linux reports the error of a failed write-back once to each open file description (the kernel's record of one open) that
- * exists at this moment, and not to later ones. This library does the same: the next sync of each description fails. strace
- * shows each failed sync as a sync_file_range that the kernel refuses. Its offset is 0 for the sync that loses pages, and 1
- * for a sync that only receives the error. */
+ * Linux reports the error of a failed write-back once to each open file description (the kernel's record of one open)
+ * that exists at this moment, and not to later ones. This library does the same: the next sync of each description
+ * fails. strace shows each failed sync as a sync_file_range that the kernel refuses. Its offset is 0 for the sync that
+ * loses pages, and 1 for a sync that only receives the error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 enum { MAX_DESCRIPTORS = 1024, REFUSED_FLAG = 0x80 };
 
-/* Marks a description whose next sync must fail. The kernel keeps this signal number (F_SETSIG) for each description, and
- * uses it only with O_ASYNC. */
+/* Marks a description whose next sync must fail. The kernel stores this signal number (F_SETSIG) per description, and
+ * uses the number only with O_ASYNC. */
 enum { ERROR_MARK = 40 };
 
 static atomic_int syncs;

@@ -1,4 +1,4 @@
-import type { Loss, Unsynced } from './disk.ts';
+import type { Loss, UnsyncedEvent } from './disk.ts';
 
 /** The bytes of a sector. A disk writes a sector wholly or not at all. */
 const SECTOR_BYTES = 512;
@@ -15,7 +15,7 @@ const TRIED_EVENTS = { 1: 4, 2: 6 };
  *
  * @param maxLost with 2, all these losses. With 1, no two events are lost together, and no write is torn
  */
-export function* losses(unsynced: readonly Unsynced[], maxLost: 1 | 2): Generator<Loss> {
+export function* losses(unsynced: readonly UnsyncedEvent[], maxLost: 1 | 2): Generator<Loss> {
   yield { events: new Set() };
   yield { events: new Set(unsynced.map(({ number }) => number)) };
   const latest = unsynced.slice(-TRIED_EVENTS[maxLost]);

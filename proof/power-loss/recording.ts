@@ -9,7 +9,7 @@ import { readTrace, STRACE_OPTIONS } from './read-trace.ts';
 
 export const API_KEY = 'the-key-of-the-power-loss-proof';
 
-/** The database file of every run. Only a restore creates another file. */
+/** The name of the database file in every run. Only a restore has another name for its new file. */
 export const DATABASE = 'petstore.db';
 
 /** The name of the first run in the recording of a life. It stands for all runs before the life. */
@@ -31,8 +31,8 @@ export type Fault = {
   readonly run: number;
   readonly file: string;
   /**
-   * The number of the sync of the file that returns the error, from 1. With 0, the write-back fails after the run, and
-   * no program receives the error.
+   * The write-back fails in this sync of the file, counted from 1. With 0, it fails after the run, and no program
+   * receives the error.
    */
   readonly sync: number;
   /**
@@ -66,7 +66,10 @@ export class Recording {
     return join(this.directory, name);
   }
 
-  /** Adds one run that creates and syncs all files of the directory, and has the acknowledged pets of these events. */
+  /**
+   * Adds one run that stands for all runs before the life. It creates and syncs the files that the directory has, and
+   * repeats the acknowledged pets of `events`.
+   */
   async addPastRuns(events: readonly DiskEvent[]): Promise<void> {
     for (const path of (await readdir(this.directory)).map((name) => this.path(name))) {
       this.#knownFiles.add(path);
