@@ -33,7 +33,7 @@ export type KeyStore = {
 /** A key of the test, and all that its callers know about it. */
 type TestKey = {
   readonly label: string;
-  readonly minted: MintedKey;
+  readonly mintedKey: MintedKey;
   /** The callers have a token that does not belong to the stored digest. */
   readonly isForged: boolean;
   /** The expiry with which the key is inserted, or `Infinity`. */
@@ -95,8 +95,8 @@ export class KeyCallers {
     const simulation = this.#simulation;
     this.#calls.verifyAllSettled();
     const stored = new Map(this.#store.stored().map((key) => [key.id, key]));
-    for (const { label, minted, isInserted, isRevoked, acceptedAtMs } of this.#keys) {
-      const key = stored.get(minted.id);
+    for (const { label, mintedKey, isInserted, isRevoked, acceptedAtMs } of this.#keys) {
+      const key = stored.get(mintedKey.id);
       simulation.check(!isInserted || key !== undefined, () => `key ${label} is lost`);
       simulation.check(
         !isRevoked || key?.revokedAt !== undefined,
@@ -110,10 +110,10 @@ export class KeyCallers {
   }
 
   async #insert(repository: ApiKeyRepository, key: TestKey): Promise<void> {
-    const { label, minted, isForged, expiresAtMs } = key;
-    const digest = isForged ? mintKey().digest : minted.digest;
+    const { label, mintedKey, isForged, expiresAtMs } = key;
+    const digest = isForged ? mintKey().digest : mintedKey.digest;
     const expiry = expiresAtMs < Infinity && { expiresAt: new Date(EPOCH_MS + expiresAtMs) };
-    const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now(), ...expiry };
+    const stored = { id: mintedKey.id, digest, label, scopes: SCOPES, createdAt: this.#now(), ...expiry };
     for (const _ of numbers(MAX_ATTEMPTS)) {
       const { failure } = await this.#call(`insert key ${label}`, () => repository.insert(stored));
       key.isInserted = failure === undefined;
@@ -143,7 +143,7 @@ export class KeyCallers {
   async #checkRecovery(verifier: StoredTokenVerifier): Promise<void> {
     for (const key of this.#keys) {
       const { name, value, failure } = await this.#call(`verify ${key.label} after recovery`, () =>
-        verifier.verify(key.minted.token),
+        verifier.verify(key.mintedKey.token),
       );
       this.#simulation.check(failure === undefined, () => `${name}: ${failure}, although everything works`);
       const isValid = key.isInserted && !key.isForged && !key.isEnding && key.expiresAtMs === Infinity;
@@ -160,7 +160,7 @@ export class KeyCallers {
     const stalledMs = simulation.stalledMs - key.stalledAtEndMs;
     const isTooLate = beganAtMs > key.endedAtMs + this.#store.maxAcceptedMs() + stalledMs;
     const { name, value, failure } = await this.#call(`verify ${key.label}`, () =>
-      verifier.verify(key.minted.token),
+      verifier.verify(key.mintedKey.token),
     );
     if (failure !== undefined) return;
     if (value === undefined) {
@@ -205,7 +205,7 @@ export class KeyCallers {
     const at = new Date(EPOCH_MS + atMs);
     key.isEnding ||= key.isInserted;
     const { value } = await this.#call(`${isRevocation ? 'revoke' : 'expire'} ${key.label}`, () =>
-      isRevocation ? repository.revoke(key.minted.id, at) : repository.expire(key.minted.id, at),
+      isRevocation ? repository.revoke(key.mintedKey.id, at) : repository.expire(key.mintedKey.id, at),
     );
     if (value === undefined) return;
     key.isRevoked ||= isRevocation;
@@ -236,7 +236,7 @@ export class KeyCallers {
 function newKey(label: string, expiresAtMs = Infinity): TestKey {
   return {
     label,
-    minted: mintKey(),
+    mintedKey: mintKey(),
     isForged: label === 'forged',
     expiresAtMs,
     isInserted: false,
@@ -249,5 +249,5 @@ function newKey(label: string, expiresAtMs = Infinity): TestKey {
 }
 
 function isCallerOf({ id, label }: Caller, key: TestKey): boolean {
-  return id === key.minted.id && label === key.label;
+  return id === key.mintedKey.id && label === key.label;
 }

@@ -166,7 +166,7 @@ export class MongoClientModel {
     this.simulation.later(`${command.name} arrives`, this.simulation.latencyMs(), () => {
       let member = knownPrimary;
       while (member.reelectedMember !== undefined) member = member.reelectedMember;
-      if (member.isDead) reject(command.lost(resetError()));
+      if (member.isDead) reject(command.lostError(resetError()));
       else if (fault === 'request lost') this.#lose(command, reject);
       else if (fault === 'refused' || (command.isWrite && member.hasSteppedDown)) reject(this.#refusal());
       else this.#execute(command, member, fault, { resolve, reject });
@@ -189,14 +189,14 @@ export class MongoClientModel {
       settle = () => reject(error);
     }
     const reply = () => {
-      if (member.isDead || fault === 'reply broken') reject(command.lost(resetError()));
+      if (member.isDead || fault === 'reply broken') reject(command.lostError(resetError()));
       else if (fault === 'reply lost') this.#lose(command, reject);
       else settle();
     };
     const { length } = member.log;
     const finishWrite = () => {
       const isDurable = set.commit(member, length) || acknowledgesEarly;
-      if (!isDurable) settle = () => reject(random.chance(0.5) ? command.notDurable() : this.#refusal());
+      if (!isDurable) settle = () => reject(random.chance(0.5) ? command.notDurableError() : this.#refusal());
       if (random.chance(0.5)) reply();
       else simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
     };
@@ -222,7 +222,7 @@ export class MongoClientModel {
     else this.lostElsewhere++;
     if (random.chance(0.5)) return;
     this.simulation.later(`${command.name} times out`, SOCKET_TIMEOUT_MS, () =>
-      reject(command.lost(new MongoNetworkTimeoutError('timed out'))),
+      reject(command.lostError(new MongoNetworkTimeoutError('timed out'))),
     );
   }
 

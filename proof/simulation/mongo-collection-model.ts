@@ -30,9 +30,9 @@ export type Command<T> = {
   /** The effect on the server, when the command arrives. An error that it throws is the server's answer. */
   readonly execute: (member: Member) => T;
   /** Returns the server's answer if the write has been executed, but is not on a majority. */
-  readonly notDurable: () => Error;
+  readonly notDurableError: () => Error;
   /** Returns the error with which the driver reports a lost connection. */
-  readonly lost: (error: Error) => Error;
+  readonly lostError: (error: Error) => Error;
 };
 
 /** The part of `MongoClientModel` that its collections use. */
@@ -98,17 +98,17 @@ export class MongoCollectionModel {
       if (refusal !== undefined && refusal.index > 0) simulation.noteState('prefix');
       return { n, ...(refusal && { writeErrors: [refusal] }) };
     };
-    const notDurable = () => {
+    const notDurableError = () => {
       if (refusal !== undefined) simulation.noteState('duplicate-not-durable');
       return notReplicated(refusal);
     };
     const ids = batch.map(({ _id }) => String(_id)).join(' ');
-    return this.#send(`insert ${ids}`, execute, true, { notDurable });
+    return this.#send(`insert ${ids}`, execute, true, { notDurableError });
   }
 
   /**
    * Remembers the term in which each insert arrives, and records two rare states: a fence that takes an id of an
-   * earlier insert of this client, and an insert that arrives in a later term than before.
+   * earlier insert of this client, and an insert that arrives a second time, in a later term.
    */
   #noteTerm(member: Member, batch: readonly Document[]): void {
     const { simulation, set, electionCount, sentIds } = this.#client;
@@ -136,16 +136,16 @@ export class MongoCollectionModel {
 
   async findOne(filter: Document, options: FindOptions = {}): Promise<Document | null> {
     const isLinearizable = options.readConcern?.level === 'linearizable';
-    const confirm = isLinearizable && this.#client.set.flaw !== 'confirms-nothing';
+    const waitsForMajority = isLinearizable && this.#client.set.flaw !== 'confirms-nothing';
     const execute = (member: Member) => this.#query(member, filter, options);
-    // Like a write, a linearizable read is answered after a majority has confirmed the primary.
+    // Like a write, a linearizable read is answered only after a majority of the members has what the primary has.
     const { simulation } = this.#client;
-    const notDurable = () => {
+    const notDurableError = () => {
       simulation.noteState('read-refused');
       return interrupted();
     };
     const name = `findOne ${options.readConcern?.level ?? ''}`;
-    const [found] = await this.#send(name, execute, confirm, { notDurable });
+    const [found] = await this.#send(name, execute, waitsForMajority, { notDurableError });
     if (isLinearizable) {
       simulation.noteState('read-confirmed');
       this.#client.confirmedAtMs = simulation.nowMs;
@@ -155,25 +155,26 @@ export class MongoCollectionModel {
 
   async insertOne(document: Document, { session }: SessionOptions = {}): Promise<void> {
     let refusal: Duplicate | undefined;
-    const notDurable = () => notReplicated(refusal);
+    const notDurableError = () => notReplicated(refusal);
     const execute = (member: Member) => {
       refusal = this.#store(member, document, 0);
       if (refusal !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refusal });
     };
-    if (session === undefined) await this.#send('insertOne', execute, true, { notDurable });
+    if (session === undefined) await this.#send('insertOne', execute, true, { notDurableError });
     else session.add(execute, (run) => this.#send('transaction', run, true));
   }
 
-  /** Only in a transaction. */
+  /** Deletes a document in the transaction of `session`. Without a session, nothing is deleted. */
   async deleteOne(
     filter: Document,
     { session }: SessionOptions,
   ): Promise<Readonly<Record<'deletedCount', number>>> {
-    const found = (member: Member) => this.#findLatest(member, filter);
-    const [existing] = await this.#send('findOne to delete', found);
+    const findMatches = (member: Member) => this.#findLatest(member, filter);
+    const [existing] = await this.#send('findOne to delete', findMatches);
     if (existing === undefined) return { deletedCount: 0 };
     session?.add((member) => {
-      if (found(member).length === 0) throw new MongoServerError({ message: 'write conflict', code: 112 });
+      if (findMatches(member).length === 0)
+        throw new MongoServerError({ message: 'write conflict', code: 112 });
       member.append({ collection: this.#name, id: String(existing['_id']), document: undefined });
     });
     return { deletedCount: 1 };
@@ -183,7 +184,7 @@ export class MongoCollectionModel {
     this.#checkBatch(documents.length);
     // The driver reports no write errors when there is a write concern error.
     const { code, errmsg: message } = WRITE_CONCERN_TIMEOUT;
-    const notDurable = () => bulkError({ message, code }, true);
+    const notDurableError = () => bulkError({ message, code }, true);
     const execute = (member: Member) => {
       const duplicates = documents
         .map((document, index) => this.#store(member, document, index))
@@ -192,8 +193,8 @@ export class MongoCollectionModel {
         throw bulkError({ message: 'duplicate key', code: DUPLICATE_KEY, writeErrors: duplicates }, false);
       }
     };
-    const lost = (error: Error) => bulkError(error, false);
-    await this.#send(`insertMany ${documents.length}`, execute, true, { notDurable, lost });
+    const lostError = (error: Error) => bulkError(error, false);
+    await this.#send(`insertMany ${documents.length}`, execute, true, { notDurableError, lostError });
   }
 
   async findOneAndUpdate(filter: Document, update: Document): Promise<Document | null> {
@@ -218,14 +219,14 @@ export class MongoCollectionModel {
     const { simulation, set } = this.#client;
     const [found] = this.#findLatest(member, filter);
     if (found === undefined) return null;
-    const changed = { ...found, ...$set };
+    const updatedDocument = { ...found, ...$set };
     for (const [field, value] of Object.entries($min as Document)) {
       if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0)
-        changed[field] = value as unknown;
+        updatedDocument[field] = value as unknown;
     }
     const hasNoEffect = set.flaw === 'forgets-ends' && 'revokedAt' in $min;
-    if (!hasNoEffect || simulation.random.chance(0.8)) this.#append(member, changed);
-    return changed;
+    if (!hasNoEffect || simulation.random.chance(0.8)) this.#append(member, updatedDocument);
+    return updatedDocument;
   }
 
   /**
@@ -237,13 +238,16 @@ export class MongoCollectionModel {
     const idBefore = Number(document['_id']) - 1;
     const stored = member.latestDocuments(this.#name);
     const isFenced = () => stored.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= idBefore);
-    const isSound =
+    const leavesNoGap =
       refusal !== undefined || 'upTo' in document || idBefore === 0 || stored.has(String(idBefore));
-    this.#client.simulation.check(isSound || isFenced(), () => `the insert leaves out the id ${idBefore}`);
+    this.#client.simulation.check(
+      leavesNoGap || isFenced(),
+      () => `the insert leaves out the id ${idBefore}`,
+    );
     return refusal;
   }
 
-  /** @returns why the document was refused */
+  /** @returns the refusal, or `undefined` if the document was stored */
   #store(member: Member, document: Document, index: number): Duplicate | undefined {
     const { flaw } = this.#client.set;
     const stored = member.latestDocuments(this.#name);
@@ -282,21 +286,21 @@ export class MongoCollectionModel {
     name: string,
     execute: (member: Member) => T,
     isWrite = false,
-    special: Partial<Pick<Command<T>, 'notDurable' | 'lost'>> = {},
+    overrides: Partial<Pick<Command<T>, 'notDurableError' | 'lostError'>> = {},
   ): Promise<T> {
     return this.#client.send({
       name: `${this.#name}.${name}`,
       isWrite,
       execute,
-      notDurable: interrupted,
-      lost: (error) => error,
-      ...special,
+      notDurableError: interrupted,
+      lostError: (error) => error,
+      ...overrides,
     });
   }
 
   /**
-   * Checks that lookups of keys share queries, so four queries take a minimum time. The check is left out when retries
-   * may add queries, or when queries have waited for a confirmation of the primary and begin together.
+   * Checks that lookups of keys share queries: then four queries take at least a minimum time. The check is left out
+   * when retries may add queries, and when queries have waited for a confirmation of the primary and begin together.
    */
   #checkRate(): void {
     const { simulation, electionCount, confirmedAtMs } = this.#client;

@@ -59,7 +59,8 @@ type ListPlan = {
 const FIRST_PAGE: ListPlan = { status: undefined, after: 0n, limit: 100, isWalk: false };
 
 /**
- * Callers of one or several pet repositories on one store. They remember all answers, and check them against the store.
+ * Callers of one or several pet repositories on one store. The callers remember all answers, and check the answers and
+ * the store against each other.
  */
 export class PetCallers {
   readonly #simulation: Simulation;
@@ -228,16 +229,16 @@ export class PetCallers {
   }
 
   #checkAnswer({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Snapshot): void {
-    const { pet: inserted, replayed: isReplay } = value!;
+    const { pet: insertedPet, replayed: isReplay } = value!;
     if (isReplay) this.#simulation.noteState('replay');
-    if (isReplay) this.#acknowledge(name, pet, inserted);
-    else this.#checkNewPet(name, pet, inserted, before);
-    const firstId = this.#idsByKey.get(key) ?? inserted.id;
+    if (isReplay) this.#acknowledge(name, pet, insertedPet);
+    else this.#checkNewPet(name, pet, insertedPet, before);
+    const firstId = this.#idsByKey.get(key) ?? insertedPet.id;
     this.#simulation.check(
-      firstId === inserted.id,
-      () => `${name}: the key has pets ${firstId} and ${inserted.id}`,
+      firstId === insertedPet.id,
+      () => `${name}: the key has pets ${firstId} and ${insertedPet.id}`,
     );
-    this.#idsByKey.set(key, inserted.id);
+    this.#idsByKey.set(key, insertedPet.id);
   }
 
   /**
@@ -245,20 +246,20 @@ export class PetCallers {
    *
    * @param before the state when the call began
    */
-  #checkNewPet(name: string, wanted: NewPet, pet: Pet, before: Snapshot): void {
+  #checkNewPet(name: string, sentPet: NewPet, pet: Pet, before: Snapshot): void {
     const isAssigned = this.#assignedIds.has(pet.id);
     this.#simulation.check(!isAssigned, () => `${name}: the id ${pet.id} was assigned twice`);
     this.#assignedIds.add(pet.id);
     const isGreater = pet.id > before.greatestId;
     this.#simulation.check(isGreater, () => `${name}: the id ${pet.id} is not above ${before.greatestId}`);
     this.#simulation.check(before.isOpen, () => `${name}: the store was closed before the call`);
-    this.#acknowledge(name, wanted, pet);
+    this.#acknowledge(name, sentPet, pet);
   }
 
-  #acknowledge(name: string, wanted: NewPet, pet: Pet): void {
+  #acknowledge(name: string, sentPet: NewPet, pet: Pet): void {
     const simulation = this.#simulation;
     simulation.note(`acknowledged ${pet.id}`);
-    simulation.check(isSame({ ...wanted, id: pet.id }, pet), () => `${name}: the answer has a wrong field`);
+    simulation.check(isSame({ ...sentPet, id: pet.id }, pet), () => `${name}: the answer has a wrong field`);
     simulation.check(this.#store.isDurable(pet), () => `${name}: the answer came before the pet was durable`);
     this.#acknowledgedPets.push(pet);
     if (pet.id > this.#greatestId) this.#greatestId = pet.id;

@@ -3,7 +3,7 @@ import timers from 'node:timers/promises';
 import type { Simulation } from './simulation.ts';
 
 /** The real functions of time, which the virtual ones replace. */
-const REAL = {
+const REAL_TIMERS = {
   setTimeout,
   clearTimeout,
   setInterval,
@@ -11,13 +11,13 @@ const REAL = {
   setImmediate,
   clearImmediate,
 } as const;
-const REAL_PROMISES = { setTimeout: timers.setTimeout, setImmediate: timers.setImmediate } as const;
+const REAL_PROMISE_TIMERS = { setTimeout: timers.setTimeout, setImmediate: timers.setImmediate } as const;
 const REAL_RANDOM = Math.random;
 
 let isVirtual = false;
 
 /** The object that the virtual `setTimeout`, `setInterval` and `setImmediate` return. */
-class Handle {
+class TimerHandle {
   key = 0;
 
   ref(): this {
@@ -40,12 +40,12 @@ export function virtualTime(simulation: Simulation, random = () => simulation.ra
   if (isVirtual) throw new Error('another schedule is running');
   isVirtual = true;
   const addTimer = (run: () => void, delayMs = 1) => {
-    const handle = new Handle();
+    const handle = new TimerHandle();
     handle.key = simulation.addTimer(delayMs, `timer ${delayMs.toFixed(3)}`, run);
     return handle;
   };
   const addInterval = (run: () => void, delayMs = 1) => {
-    const handle = new Handle();
+    const handle = new TimerHandle();
     const repeat = () => {
       handle.key = simulation.addTimer(delayMs, `interval ${delayMs}`, () => {
         repeat();
@@ -56,16 +56,17 @@ export function virtualTime(simulation: Simulation, random = () => simulation.ra
     return handle;
   };
   const addImmediate = (run: () => void) => {
-    const handle = new Handle();
+    const handle = new TimerHandle();
     handle.key = simulation.addImmediate('immediate', run);
     return handle;
   };
-  const cancel = (handle: Handle | undefined) => {
+  const cancel = (handle: TimerHandle | undefined) => {
     if (handle !== undefined) simulation.cancel(handle.key);
   };
   const sleep = (delayMs?: number, value?: unknown) =>
     new Promise((resolve) => void addTimer(() => resolve(value), delayMs));
-  const turn = (value?: unknown) => new Promise((resolve) => void addImmediate(() => resolve(value)));
+  const waitForImmediate = (value?: unknown) =>
+    new Promise((resolve) => void addImmediate(() => resolve(value)));
 
   Object.assign(globalThis, {
     setTimeout: addTimer,
@@ -75,7 +76,7 @@ export function virtualTime(simulation: Simulation, random = () => simulation.ra
     setImmediate: addImmediate,
     clearImmediate: cancel,
   });
-  Object.assign(timers, { setTimeout: sleep, setImmediate: turn });
+  Object.assign(timers, { setTimeout: sleep, setImmediate: waitForImmediate });
   syncBuiltinESMExports();
   Object.assign(performance, { now: () => simulation.nowMs });
   Object.assign(Math, { random });
@@ -84,8 +85,8 @@ export function virtualTime(simulation: Simulation, random = () => simulation.ra
 
 function restore(): void {
   isVirtual = false;
-  Object.assign(globalThis, REAL);
-  Object.assign(timers, REAL_PROMISES);
+  Object.assign(globalThis, REAL_TIMERS);
+  Object.assign(timers, REAL_PROMISE_TIMERS);
   syncBuiltinESMExports();
   // The real method is a property of the prototype, so it is visible again without the virtual one.
   Reflect.deleteProperty(performance, 'now');
