@@ -45,7 +45,8 @@ type DropRule = (page: DirtyPage) => boolean;
  * its content, or the content before the name.
  *
  * A page that a failed write-back drops is clean: programs read its new content from the cache, and no later sync
- * writes it. When the kernel evicts the page, the new content is gone. A later write makes the whole page dirty again.
+ * writes it. When the kernel evicts the page, the new content is gone. After a later write to the page, the whole page
+ * is dirty, and the next sync writes it.
  */
 export class Disk {
   readonly #drops: DropRule;

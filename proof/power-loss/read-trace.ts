@@ -1,7 +1,8 @@
 import type { DiskEvent } from './disk-event.ts';
 
 /**
- * The system calls that strace records. Calls on the `-shm` file are ignored later, because SQLite creates it again.
+ * The system calls that strace records. Calls on the `-shm` file are ignored later, because SQLite can create this file
+ * from the log.
  */
 const CALLS =
   'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,rename,renameat2,link,linkat,unlink,unlinkat';
@@ -121,7 +122,7 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-/** Decodes a path. strace prints paths in hexadecimal, too. */
+/** Decodes a path that strace has printed in hexadecimal. */
 function decodePath(path: string): string {
   return path.startsWith('\\x') ? bytesOf(path).toString() : path;
 }

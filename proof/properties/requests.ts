@@ -12,7 +12,7 @@ export type TestRequest = {
   readonly body?: string;
 };
 
-/** Percent-encodes the characters that need it. The `bits` decide which other characters are encoded, too. */
+/** Percent-encodes the characters that need it. The `bits` decide which of the other characters are encoded. */
 const encode = (value: string, bits: number) =>
   Array.from(Buffer.from(value, 'utf8'), (byte, at) => {
     const character = String.fromCharCode(byte);

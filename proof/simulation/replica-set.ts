@@ -101,7 +101,7 @@ function apply(state: Map<string, Map<string, Document>>, { collection, id, docu
 export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
-  /** Each client is told of each election, and notices it after a while. */
+  /** The clients of this set. Each of them notices an election after a while. */
   readonly clients: { onElection(member: Member): void }[] = [];
   /** By the token of an insert (the field `op` of the pet): the latest term in which a pet with this token arrived. */
   readonly termOfToken = new Map<string, number>();

@@ -77,7 +77,7 @@ export class Simulation {
     this.reached.add(state);
   }
 
-  /** Records a violation unless the condition holds. */
+  /** Records a violation if the condition is false. */
   check(condition: boolean, violation: () => string): void {
     if (condition) return;
     this.violations.push(violation());

@@ -88,7 +88,7 @@ function restore(): void {
   Object.assign(globalThis, REAL_TIMERS);
   Object.assign(timers, REAL_PROMISE_TIMERS);
   syncBuiltinESMExports();
-  // The real method is a property of the prototype, so it is visible again without the virtual one.
+  // The real method is a property of the prototype. It is visible when the virtual method is deleted.
   Reflect.deleteProperty(performance, 'now');
   Object.assign(Math, { random: REAL_RANDOM });
 }
