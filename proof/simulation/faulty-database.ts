@@ -12,8 +12,8 @@ const FULL = 13;
 const CODES_WITH_ROLLBACK: ReadonlySet<number> = new Set([IOERR, FULL]);
 
 /**
- * A SQLite database in memory that fails now and then. Another connection may hold the write lock for a while, and any
- * statement that writes may fail before it has an effect.
+ * A SQLite database in memory that fails now and then. Another connection may hold the write lock for a while. Any
+ * statement that writes, and any BEGIN and COMMIT, may fail before it has an effect.
  *
  * Flaw: `loses-commits` (the database reports a commit, but has rolled the transaction back).
  */
