@@ -16,12 +16,9 @@ it.each([
   ['failure suite', PLAYS_ON],
   ['simulation', SCENARIOS_ON],
   ['damage search', DAMAGE_TESTS],
-])(
-  'the %s has an entry for each storage that a DATABASE_URL can name, and for no other storage',
-  (_, byStorage) => {
-    expect(Object.keys(byStorage).toSorted()).toStrictEqual(STORAGES.map(({ name }) => name).toSorted());
-  },
-);
+])('the %s has an entry for each storage of the service, and no other', (_, byStorage) => {
+  expect(Object.keys(byStorage).toSorted()).toStrictEqual(STORAGES.map(({ name }) => name).toSorted());
+});
 
 it('each test file that damages stored records exists', () => {
   const files = Object.values(DAMAGE_TESTS).filter((file) => file !== undefined);

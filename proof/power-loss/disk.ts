@@ -150,11 +150,7 @@ export class Disk {
   }
 }
 
-function applyNaming(
-  names: ReadonlyMap<string, Inode>,
-  event: Naming,
-  inode: Inode | undefined,
-): FilesByPath {
+function applyNaming(names: ReadonlyMap<string, Inode>, event: Naming, inode?: Inode): FilesByPath {
   const newNames = new Map(names);
   if (event.type === 'create') newNames.set(event.path, inode!);
   if (event.type === 'unlink') newNames.delete(event.path);
@@ -188,7 +184,7 @@ function writeBack(inode: Inode, coversBefore: number, drops: DropRule): void {
   );
   // A page that was written to after the sync began stays dirty.
   for (const { event } of inode.pending)
-    for (const page of pagesOf(event, newContent.length)) dirtyPages.delete(page);
+    pagesOf(event, newContent.length).forEach((page) => dirtyPages.delete(page));
   for (const [index, [page, number]] of [...dirtyPages].entries()) {
     const [start, end] = [page * PAGE_BYTES, Math.min((page + 1) * PAGE_BYTES, newContent.length)];
     if (start >= end || !drops({ index, count: dirtyPages.size, number })) continue;

@@ -105,9 +105,8 @@ function* statesIn(
       const isSkippedWrite = failureNumber >= 0 && event.type === 'write' && number % WRITE_STRIDE > 0;
       const isDense = number - Math.max(first, failureNumber) < DENSE_EVENTS && !isSkippedWrite;
       if (name === PAST_RUNS || skippedRuns.has(name) || number < failureNumber) continue;
-      const isCheckpointStep =
-        (event.type === 'sync' || event.type === 'truncate') && event.path === database;
-      if (!isDense && number % STRIDE > 0 && !isCheckpointStep) continue;
+      const isCheckpoint = (event.type === 'sync' || event.type === 'truncate') && event.path === database;
+      if (!isDense && number % STRIDE > 0 && !isCheckpoint) continue;
       const moment = `${name}, after event ${number - first} (${describe(event)})`;
       const state = (loss: string, allFiles: ReadonlyMap<string, Buffer>) => {
         const files = new Map([...allFiles].filter(([path]) => path.startsWith(database)));

@@ -38,10 +38,8 @@ describe.skipIf(STRACE_MISSING !== undefined)(`the power-loss search${skipNote(S
   function search(change: (event: DiskEvent, number: number) => DiskEvent = (event) => event) {
     const { events, runs, build } = recording;
     // Each search has its own directory, because the search of a test that timed out continues during the next test.
-    return searchStates(
-      { events: events.map(change), runs, build },
-      join(memoryDirectory.path, `${Math.random()}`),
-    );
+    const directory = join(memoryDirectory.path, `${Math.random()}`);
+    return searchStates({ events: events.map(change), runs, build }, directory);
   }
 
   it('finds no lost pet, no id that is assigned twice and no refused start after a power cut or a kill at any moment of a first start', async () => {
@@ -89,21 +87,19 @@ it('Disk shows a page that a failed write-back dropped until the page is evicted
   const disk = new Disk();
   const write = (bytes: string) =>
     disk.apply({ type: 'write', path, offset: 0, bytes: Buffer.from(bytes) }, 0);
-  const sync = (type: 'sync' | 'failed', syncedPath = path) =>
-    disk.apply({ type, path: syncedPath, coversBefore: 1 }, 0);
-  const cachedAndStored = () =>
-    [disk.cached(), disk.afterLoss(NO_LOSS)].map((files) => String(files.get(path)));
+  const sync = (type: 'sync' | 'failed', of = path) => disk.apply({ type, path: of, coversBefore: 1 }, 0);
+  const contents = () => [disk.cached(), disk.afterLoss(NO_LOSS)].map((files) => String(files.get(path)));
   disk.apply({ type: 'create', path }, 0);
   write('old!');
   for (const syncedPath of [path, '/d']) sync('sync', syncedPath);
   write('new');
   for (const type of ['failed', 'sync'] as const) sync(type);
-  expect(cachedAndStored()).toStrictEqual(['new!', 'old!']);
+  expect(contents()).toStrictEqual(['new!', 'old!']);
   write('N');
   sync('sync');
-  expect(cachedAndStored()).toStrictEqual(['New!', 'New!']);
+  expect(contents()).toStrictEqual(['New!', 'New!']);
   write('bad');
   sync('failed');
   disk.apply({ type: 'evicted' }, 0);
-  expect(cachedAndStored()).toStrictEqual(['New!', 'New!']);
+  expect(contents()).toStrictEqual(['New!', 'New!']);
 });

@@ -58,11 +58,8 @@ export function readTrace(
   return events;
 }
 
-function eventsOf(
-  { name, args, result, eventsBefore }: Call,
-  directory: string,
-  existingFiles: Set<string>,
-): DiskEvent[] {
+function eventsOf(call: Call, directory: string, existingFiles: Set<string>): DiskEvent[] {
+  const { name, args, result, eventsBefore } = call;
   if (result.startsWith('-') && name !== 'sync_file_range') return [];
   // The name of this file is deleted, so no later start finds the file.
   if (args.includes('>(deleted)')) return [];

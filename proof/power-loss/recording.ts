@@ -143,9 +143,8 @@ export class Recording {
     if (failureText === undefined) await program.ended;
     await program.kill();
     const first = this.events.length;
-    this.events.push(
-      ...readTrace(await readFile(traceFile, 'utf8'), this.directory, this.#knownFiles, first),
-    );
+    const trace = await readFile(traceFile, 'utf8');
+    this.events.push(...readTrace(trace, this.directory, this.#knownFiles, first));
     await rm(traceFile);
     if (failureText === undefined) this.events.push(...eventsAfter);
     else if (fault === undefined) this.failures.push(`${name} fails: ${failureText}`);

@@ -98,10 +98,7 @@ export class KeyCallers {
     for (const { label, mintedKey, isInserted, isRevoked, acceptedAtMs } of this.#keys) {
       const key = stored.get(mintedKey.id);
       simulation.check(!isInserted || key !== undefined, () => `key ${label} is lost`);
-      simulation.check(
-        !isRevoked || key?.revokedAt !== undefined,
-        () => `the revocation of ${label} is lost`,
-      );
+      simulation.check(!isRevoked || key?.revokedAt !== undefined, () => `${label} lost its revocation`);
       if (!this.#hasRecordedUses || acceptedAtMs === -Infinity) continue;
       const usedAtMs = (key?.lastUsedAt?.getTime() ?? -Infinity) - EPOCH_MS;
       const isRecorded = usedAtMs > acceptedAtMs - USE_INTERVAL_MS - 1;
@@ -179,15 +176,11 @@ export class KeyCallers {
   }
 
   /** Ends a key during a lookup of the key. The acknowledgement of the end may come before the reply to the lookup. */
-  async #endDuringLookup(
-    verifier: StoredTokenVerifier,
-    repository: ApiKeyRepository,
-    key: TestKey,
-  ): Promise<void> {
+  async #endDuringLookup(verifier: StoredTokenVerifier, keys: ApiKeyRepository, key: TestKey): Promise<void> {
     const { random } = this.#simulation;
     const firstLookup = this.#verify(verifier, key);
     await this.#simulation.wait('an operator comes', random.between(0, 10));
-    await Promise.all([firstLookup, this.#end(repository, key)]);
+    await Promise.all([firstLookup, this.#end(keys, key)]);
     await this.#simulation.wait('a caller comes back', random.between(4_500, 7_000));
     await this.#verify(verifier, key);
   }

@@ -37,10 +37,8 @@ else for (const scenario of scenarios) await playAndPrint(scenario);
 async function playAndPrint(scenario: Scenario): Promise<void> {
   if (values.trace) await printTraces(scenario);
   const startedMs = performance.now();
-  const { violation, reached } = await play(scenario, {
-    seeds: countFrom(firstSeed, seeds),
-    flaw: values.flaw,
-  });
+  const { flaw } = values;
+  const { violation, reached } = await play(scenario, { seeds: countFrom(firstSeed, seeds), flaw });
   const range = `seeds ${firstSeed} to ${firstSeed + seeds - 1}`;
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
   print(violation ?? `${scenario.name}: ${range}: no violation (${seconds} s)`);

@@ -240,10 +240,7 @@ export class MongoCollectionModel {
     const isFenced = () => stored.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= idBefore);
     const leavesNoGap =
       refusal !== undefined || 'upTo' in document || idBefore === 0 || stored.has(String(idBefore));
-    this.#client.simulation.check(
-      leavesNoGap || isFenced(),
-      () => `the insert leaves out the id ${idBefore}`,
-    );
+    this.#client.simulation.check(leavesNoGap || isFenced(), () => `an insert leaves out the id ${idBefore}`);
     return refusal;
   }
 
@@ -266,9 +263,8 @@ export class MongoCollectionModel {
   }
 
   #findLatest(member: Member, filter: Document): readonly Document[] {
-    return candidates(member.latestDocuments(this.#name), filter).filter((document) =>
-      matches(document, filter),
-    );
+    const documents = candidates(member.latestDocuments(this.#name), filter);
+    return documents.filter((document) => matches(document, filter));
   }
 
   #query(member: Member, filter: Document, options: FindOptions): Document[] {

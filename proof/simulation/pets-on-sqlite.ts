@@ -54,10 +54,7 @@ export const petsOnSqlite: Scenario = {
     });
     const checkSettled = () => {
       const { pendingInserts } = callers;
-      simulation.check(
-        pendingInserts === 0,
-        () => `the queue was closed before ${pendingInserts} inserts had settled`,
-      );
+      simulation.check(pendingInserts === 0, () => `closed before ${pendingInserts} inserts had settled`);
     };
     database.startLocks(500);
     if (simulation.random.chance(0.2)) {
