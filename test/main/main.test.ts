@@ -7,11 +7,11 @@ import { ask, KEY, silentServer } from '../support/client.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 describe('the key made at start', () => {
-  const HINT = /^ +curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets'$/m;
+  const CURL_COMMAND = /^ +curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets'$/m;
 
-  it('is printed once to standard error and never to the log, and the log contains the real address', async () => {
+  it('is printed once to standard error and never to the log, and the log contains the address with the port that the system assigned', async () => {
     const service = runService({ LOG_LEVEL: 'trace' });
-    const [, key = ''] = await service.printed(HINT, 'stderr');
+    const [, key = ''] = await service.printed(CURL_COMMAND, 'stderr');
     const url = await service.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     const listening = `listening on ${url} (page at ${url}/docs)`;
@@ -30,7 +30,7 @@ describe('the key made at start', () => {
     expect(service.stdout).not.toContain(key);
   });
 
-  it('is not made when the journal of systemd would record it, and the journal contains all warnings', async () => {
+  it('is not made when the journal of systemd would record the key, and the journal contains all warnings', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
     const service = runInJournal({ DATABASE_URL, LOG_LEVL: 'trace', OTEL_TRACES_EXPORTER: 'none at all' });
     const url = await service.url();
@@ -45,17 +45,17 @@ describe('the key made at start', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('is printed even when the log is silent, or the journal records the output of another program', async () => {
+  it('is printed even when the log is silent and the journal records the output of another program', async () => {
     const service = runService({ LOG_LEVEL: 'silent', JOURNAL_STREAM: '8:306630' });
-    const [, key = '', url] = await service.printed(HINT, 'stderr');
+    const [, key = '', url] = await service.printed(CURL_COMMAND, 'stderr');
     expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200 });
     await stop(service);
     expect(service.stdout).toBe('');
   });
 });
 
-/** For NODE_OPTIONS: a signal before the commands are loaded. */
-const early = (signal: string) =>
+/** Returns a value of NODE_OPTIONS that makes the process receive the signal before it has loaded the commands. */
+const emitEarly = (signal: string) =>
   preload(`
     import { registerHooks } from 'node:module';
     registerHooks({ load(url, context, next) {
@@ -67,19 +67,19 @@ const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 
 describe('a signal before the commands are loaded', () => {
   it('ends the start', async () => {
-    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early('SIGTERM') });
+    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: emitEarly('SIGTERM') });
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', 'SIGTERM']);
     expect(service.stderr).toBe('');
   }, 20_000);
 
-  it('ends a command: SIGHUP', async () => {
-    const command = runService({ NODE_OPTIONS: early('SIGHUP') }, ['check', '--from', 'sqlite:none']);
+  it('ends a command when the signal is SIGHUP', async () => {
+    const command = runService({ NODE_OPTIONS: emitEarly('SIGHUP') }, ['check', '--from', 'sqlite:none']);
     expect(await command.ended).toStrictEqual({ code: 129, signal: null });
   });
 
-  it('reads the certificate again after the start: SIGHUP with TLS', async () => {
-    const service = runService({ API_KEYS: KEY, ...TLS, NODE_OPTIONS: early('SIGHUP') });
+  it('makes a service with TLS read its certificate again after the start when the signal is SIGHUP', async () => {
+    const service = runService({ API_KEYS: KEY, ...TLS, NODE_OPTIONS: emitEarly('SIGHUP') });
     await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
     await stop(service);
   });
@@ -96,28 +96,28 @@ it('a start that fails reports every invalid variable on its own line', async ()
 // No machine has the address 192.0.2.1: RFC 5737. A part of a host name has at most 63 letters, so no DNS server is asked for one of 64.
 it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
   [
-    'a port in use, after it made a key and received a SIGHUP,',
-    async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: early('SIGHUP') }),
+    'its port is in use, even after it made a key and received a SIGHUP',
+    async () => ({ PORT: (await silentServer()).port, ...TLS, NODE_OPTIONS: emitEarly('SIGHUP') }),
     /^petstore: PORT is \d+, which is in use on 127\.0\.0\.1: stop what uses it, or set another PORT\n$/,
   ],
   [
-    'a HOST of another machine',
+    'HOST is an address of another machine',
     async () => ({ HOST: '192.0.2.1', API_KEYS: KEY }),
     /^petstore: HOST is "192\.0\.2\.1", where this machine cannot listen \(EADDRNOTAVAIL\): set it to an address /,
   ],
   [
-    'a HOST that is a URL, and hides its password',
+    'HOST is a URL, whose password it hides',
     async () => ({ HOST: `http://me:hunter2@home@${'x'.repeat(64)}`, API_KEYS: KEY }),
     /^petstore: HOST is "…@x{64}", where this machine cannot listen \(E\w+\): .* unset it if a shell or a tool has set it\n$/,
   ],
-])('a start that fails reports %s in one line', async (_, env, problem) => {
+])('a start that fails prints only one line when %s', async (_, env, problem) => {
   const service = runService(await env());
   expect(await service.ended).toStrictEqual(FAILED);
   expect(service.stderr).toMatch(problem);
   expect(service.stdout).toBe('');
 });
 
-it('a start that fails shows the stack of a bug', async () => {
+it('a start that fails because of a bug prints the stack', async () => {
   const bug =
     "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
   const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(bug) });

@@ -1,4 +1,5 @@
-// Follows the last steps for a new storage in docs/explanation/architecture.md, with one in memory that only the tests know.
+// These tests follow the last steps for a new storage in docs/explanation/architecture.md. Their new storage is in
+// memory, and only the tests know it.
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
 import { parseDatabaseUrl, STORAGES } from '../../src/main/config/storages.ts';
@@ -6,19 +7,19 @@ import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { SlowStorages } from '../support/slow-storages.ts';
 
-/** With the line that a new storage adds to src/main/config/storages.ts. */
+/** The list in src/main/config/storages.ts with the entry for the new storage. */
 const storages = [...STORAGES, new SlowStorages().kind];
 
-// test/main/command-line/slow-storages.test.ts has every command, and the service.
+// test/main/command-line/slow-storages.test.ts tests every command, and the service, with this storage.
 it('a new storage keeps the data that the commands write to it', async () => {
-  const petstore = async (...args: string[]) => {
+  const runPetstore = async (...args: string[]) => {
     return (await succeeds(args, { DATABASE_URL: 'slow:one' }, { storages })).stdout;
   };
-  expect(await petstore('import', 'examples/pets.ndjson')).toBe('imported 300 pets\n');
-  await petstore('keys', 'create', '--label', 'till');
-  const copied = await petstore('copy', '--from', 'slow:one', '--to', 'slow:two');
+  expect(await runPetstore('import', 'examples/pets.ndjson')).toBe('imported 300 pets\n');
+  await runPetstore('keys', 'create', '--label', 'till');
+  const copied = await runPetstore('copy', '--from', 'slow:one', '--to', 'slow:two');
   expect(copied).toBe('copied 300 pets\ncopied 1 API key\n');
-  expect(await petstore('export', '--from', 'slow:two')).toBe(await readDocument('examples/pets.ndjson'));
+  expect(await runPetstore('export', '--from', 'slow:two')).toBe(await readDocument('examples/pets.ndjson'));
 });
 
 it('a storage that is not in the list of storages is unknown', () => {

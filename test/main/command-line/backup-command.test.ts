@@ -10,7 +10,7 @@ import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(10);
 
-// test/adapters/sqlite/backup.test.ts has what is in it.
+// test/adapters/sqlite/backup.test.ts tests the contents of a backup.
 it('the backup command makes a backup while a service runs, and reports it as text or as JSON', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith(PETS);
   await openService(path);

@@ -11,8 +11,8 @@ import { damage, newFile } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
-/** A file with three pets, the first two with an idempotency key, and an API key. */
-async function filledFile(): Promise<string> {
+/** Makes a SQLite file with three pets and one API key. The first two pets have an idempotency key. */
+async function makeFilledFile(): Promise<string> {
   const file = await newFile();
   const { pets, keys, close } = await openSqliteStorage(file, storageHost());
   for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(aPet(), key);
@@ -21,10 +21,11 @@ async function filledFile(): Promise<string> {
   return file;
 }
 
-// test/adapters/mongodb/inspector.test.ts has what it finds in MongoDB, skip-ids-command.test.ts a sound database.
+// test/adapters/mongodb/inspector.test.ts tests what the command finds in MongoDB. skip-ids-command.test.ts runs the
+// command on a MongoDB database without problems.
 describe('petstore check', () => {
-  it('finds nothing in a sound SQLite file', async () => {
-    const url = `sqlite:${await filledFile()}`;
+  it('reports no problem in a sound SQLite file', async () => {
+    const url = `sqlite:${await makeFilledFile()}`;
     const text = await succeeds(['check'], { DATABASE_URL: url });
     expect([text.stdout, text.stderr]).toStrictEqual([
       'checked 3 pets and 1 API key\n',
@@ -34,14 +35,14 @@ describe('petstore check', () => {
     expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
     const terminal = Object.assign(new PassThrough(), { isTTY: true });
     await succeeds(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
-    // It has erased its progress.
+    // The command has erased its progress line.
     expect((await terminal.end().toArray()).join('')).toContain(
       `still working\r\x1b[Kpetstore: read from ${url}\nchecked 3 pets`,
     );
   });
 
   it('finds every problem in a SQLite file', async () => {
-    const file = await filledFile();
+    const file = await makeFilledFile();
     damage(
       file,
       `UPDATE pets SET fingerprint = zeroblob(32) WHERE id = 1;
@@ -85,7 +86,7 @@ describe('petstore check', () => {
   });
 
   it('needs no permission to write', async () => {
-    const file = await filledFile();
+    const file = await makeFilledFile();
     await chmod(file, 0o400);
     await chmod(dirname(file), 0o500);
     onTestFinished(() => chmod(dirname(file), 0o700));

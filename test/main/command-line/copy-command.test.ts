@@ -14,29 +14,29 @@ import { startService } from '../../support/service.ts';
 import { openKeys } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
-const FEW = PETS.slice(0, 3);
-const LAST = PETS.at(-1)!.id;
+const THREE_PETS = PETS.slice(0, 3);
+const LAST_ID = PETS.at(-1)!.id;
 
 it('copy --json prints its result as JSON, and writes an audit line for each key', async () => {
-  const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
+  const [source, target] = [await sqliteWith(THREE_PETS), await sqliteWith(THREE_PETS.slice(0, 2))];
   await insertKey(source.path, aKey(1));
   const args = ['copy', '--from', source.url, '--to', target.url];
   const command = await succeeds([...args, '--json']);
   expect(command.stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
-  const used = `petstore: read from ${source.url}\npetstore: wrote to ${target.url}\n`;
+  const usedStorages = `petstore: read from ${source.url}\npetstore: wrote to ${target.url}\n`;
   const [audit = '', ...notes] = command.stderr.split(/(?<=\}\n)/);
   expect(JSON.parse(audit)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
-  expect(notes.join('')).toBe(used);
+  expect(notes.join('')).toBe(usedStorages);
   const again = await succeeds(args);
   expect(again.stdout).toBe(
     'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
   );
-  const unreported = await fails([...args, '--json'], {}, { stdout: FULL });
-  expect(unreported.stderr).toContain('"audit":"key.copied"');
+  const failedCopy = await fails([...args, '--json'], {}, { stdout: FULL });
+  expect(failedCopy.stderr).toContain('"audit":"key.copied"');
 });
 
-it('copy copies no pet when the target has another API key with an id of the source', async () => {
-  const [source, target] = [await sqliteWith(FEW), await sqliteWith([])];
+it('copy writes no pet when the target has a different API key with the id of a key in the source', async () => {
+  const [source, target] = [await sqliteWith(THREE_PETS), await sqliteWith([])];
   const key = aKey(1);
   await insertKey(source.path, key);
   await insertKey(target.path, { ...aKey(2), id: key.id });
@@ -78,35 +78,36 @@ describe.skipIf(mongo === undefined)(
     });
 
     it.each(['copied', 'imported'])(
-      'can continue after an interruption, beside a service that never assigns the same ids: %s to MongoDB',
-      async (done) => {
+      'can continue after an interruption, while a service assigns other ids to new pets: pets are %s to MongoDB',
+      async (movedHow) => {
         const { url: target } = await freshDatabase(mongo!);
         const { url, proxy } = await throughProxy(target);
         const { url: api } = await startService({ DATABASE_URL: target });
-        const add = async () =>
+        const createPet = async () =>
           (await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' })).headers['location'];
-        const what =
-          done === 'copied'
+        const commandWords =
+          movedHow === 'copied'
             ? ['copy', '--from', (await sqliteWith(PETS)).url]
             : ['import', await fileWith(petLines(PETS))];
 
-        // Two reserve the ids, and the first pet takes the place of a reservation after the first batch.
-        const held = stopAt(proxy, 'insert', 4);
-        const command = new Command([...what, '--to', url], {});
-        const release = await held;
-        expect(await add()).toBe(`/v1/pets/${LAST + 1n}`);
+        // Four inserts pass: two reserve the ids, one writes the first batch of pets, and one puts the first pet in the
+        // place of the document that reserved its id. The proxy holds the insert of the second batch.
+        const heldInsert = stopAt(proxy, 'insert', 4);
+        const command = new Command([...commandWords, '--to', url], {});
+        const releaseInsert = await heldInsert;
+        expect(await createPet()).toBe(`/v1/pets/${LAST_ID + 1n}`);
         command.interrupt('SIGINT');
-        release();
+        releaseInsert();
         expect(await command.ended).toBe(130);
-        const stays = `petstore: interrupted; run the same command again to continue; what is ${done} stays\n`;
-        expect([command.stdout, command.stderr]).toStrictEqual(['', stays]);
-        const before = (await everythingIn(target)).length - 1;
-        expect(before).toBeGreaterThan(0);
-        expect(before).toBeLessThan(PETS.length);
+        const interruptedLine = `petstore: interrupted; run the same command again to continue; what is ${movedHow} stays\n`;
+        expect([command.stdout, command.stderr]).toStrictEqual(['', interruptedLine]);
+        const storedCount = (await everythingIn(target)).length - 1;
+        expect(storedCount).toBeGreaterThan(0);
+        expect(storedCount).toBeLessThan(PETS.length);
 
-        const second = await succeeds([...what, '--to', target]);
-        expect(second.stdout).toContain(`5200 pets; ${before} of them were already there\n`);
-        expect(await add()).toBe(`/v1/pets/${LAST + 2n}`);
+        const second = await succeeds([...commandWords, '--to', target]);
+        expect(second.stdout).toContain(`5200 pets; ${storedCount} of them were already there\n`);
+        expect(await createPet()).toBe(`/v1/pets/${LAST_ID + 2n}`);
         expect((await everythingIn(target)).slice(0, -2)).toStrictEqual(PETS);
       },
     );

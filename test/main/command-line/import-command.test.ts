@@ -10,18 +10,18 @@ import { DONE, FAILED, run, runService, SERVICE } from '../../support/process.ts
 
 const PETS = archivedPets(5200);
 
-/** Resolves when the file is written to the next time. */
-async function changeOf(path: string): Promise<void> {
+/** Resolves at the next write to the file. */
+async function waitForWrite(path: string): Promise<void> {
   for await (const { filename } of watch(dirname(path))) if (filename === basename(path)) return;
 }
 
-it('an import continues after kill -9 at any time', async () => {
+it('an import that was ended by kill -9 stores all pets when it is repeated', async () => {
   const { url, path } = await sqliteWith([]);
   const file = await fileWith(petLines(PETS));
   for (let kills = 0; kills < 2; kills++) {
-    const written = changeOf(`${path}-wal`);
+    const nextWrite = waitForWrite(`${path}-wal`);
     const program = runService({}, ['import', file, '--to', url]);
-    await written;
+    await nextWrite;
     program.signal('SIGKILL');
     expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
   }
@@ -30,15 +30,15 @@ it('an import continues after kill -9 at any time', async () => {
 });
 
 it.each(['pets.ndjson', 'standard input'])(
-  'a refused import names the invalid line of %s, and leaves no database',
+  'a refused import reports the number of the invalid line in %s, and leaves no database',
   async (name) => {
     const directory = await testDirectory();
     const text = `${petLines(PETS.slice(0, 2))}{"id"`;
     const path = await fileWith(text);
-    const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
+    const [file, shownName] = name === 'pets.ndjson' ? [path, path] : ['-', name];
     const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
     const command = await fails(args, {}, { stdin: () => inputOf(text) });
-    expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shown}:3: is not JSON\n`]);
+    expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shownName}:3: is not JSON\n`]);
     expect(await readdir(directory)).toStrictEqual([]);
   },
 );
@@ -67,7 +67,7 @@ it('import from standard input reports in one line that its temporary directory 
   );
 });
 
-it('an import reports how many pets were already there, and how many other pets there are, as JSON or as text', async () => {
+it('an import reports how many of its pets were already stored, and how many other pets the target has, as JSON or as text', async () => {
   const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
   const file = await fileWith(petLines(PETS));
   const { stdout } = await succeeds(['import', file, '--to', url, '--json']);

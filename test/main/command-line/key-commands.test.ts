@@ -7,28 +7,28 @@ import { Command, fails, FULL, refused, succeeds } from '../../support/command.t
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startService } from '../../support/service.ts';
 
-const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
-const DAY = 86_400_000;
+const KEY_FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
+const DAY_MS = 86_400_000;
 const ID = '0123456789abcdef';
 
 type Env = Record<string, string>;
 
-async function sqlite(): Promise<Env> {
+async function makeEnv(): Promise<Env> {
   return { DATABASE_URL: `sqlite:${await testDirectory()}/petstore.db`, API_KEYS: '' };
 }
 
-async function keys(env: Env, ...args: readonly string[]): Promise<Command> {
+async function runKeys(env: Env, ...args: readonly string[]): Promise<Command> {
   return succeeds(['keys', ...args], env);
 }
 
-/** A new key, alone on standard output. */
-async function created(env: Env, ...args: readonly string[]): Promise<{ id: string; key: string }> {
-  const { stdout } = await keys(env, 'create', ...args);
-  const [, id = ''] = FORM.exec(stdout.replace(/\n$/, '')) ?? [];
+/** Creates a key, which must be the only text on standard output. */
+async function createKey(env: Env, ...args: readonly string[]): Promise<{ id: string; key: string }> {
+  const { stdout } = await runKeys(env, 'create', ...args);
+  const [, id = ''] = KEY_FORM.exec(stdout.replace(/\n$/, '')) ?? [];
   return { id, key: stdout.trim() };
 }
 
-function linesOf(program: Command): Record<string, unknown>[] {
+function auditLinesOf(program: Command): Record<string, unknown>[] {
   return program.stderr
     .split('\n')
     .filter((line) => line.startsWith('{'))
@@ -40,14 +40,14 @@ async function statusOf(url: string, key: string): Promise<number> {
 }
 
 describe('petstore keys', () => {
-  // test/deploy/mongodb-roles.test.ts has them on MongoDB.
+  // test/deploy/mongodb-roles.test.ts runs these commands on MongoDB.
   it('creates, lists, rotates and revokes keys while a service runs, and the service applies each change', async () => {
-    const env = await sqlite();
-    const old = await created(env, '--label', 'Kasse 3', '--expires', 'never');
+    const env = await makeEnv();
+    const old = await createKey(env, '--label', 'Kasse 3', '--expires', 'never');
     const clock = fakeClock();
     const { url, madeKey } = await startService(env);
     expect(madeKey).toBeUndefined();
-    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toStrictEqual([
+    expect(JSON.parse((await runKeys(env, 'list', '--json')).stdout)).toStrictEqual([
       {
         id: old.id,
         label: 'Kasse 3',
@@ -62,71 +62,75 @@ describe('petstore keys', () => {
       },
     ]);
 
-    const soft = (await keys(env, 'rotate', old.id, '--overlap', '1h', '--json')).stdout;
-    const { key, id, replaces, ...rest } = JSON.parse(soft);
-    expect([id, replaces]).toStrictEqual([FORM.exec(key)?.[1], old.id]);
-    expect(rest).toMatchObject({ label: 'Kasse 3', state: 'active' });
-    expect(Date.parse(rest.expiresAt) - Date.parse(rest.createdAt)).toBe(365 * DAY);
+    const rotationOutput = (await runKeys(env, 'rotate', old.id, '--overlap', '1h', '--json')).stdout;
+    const { key, id, replaces, ...keyFields } = JSON.parse(rotationOutput);
+    expect([id, replaces]).toStrictEqual([KEY_FORM.exec(key)?.[1], old.id]);
+    expect(keyFields).toMatchObject({ label: 'Kasse 3', state: 'active' });
+    expect(Date.parse(keyFields.expiresAt) - Date.parse(keyFields.createdAt)).toBe(365 * DAY_MS);
     expect([await statusOf(url, old.key), await statusOf(url, key)]).toStrictEqual([200, 200]);
 
-    const { stdout: next } = await keys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
+    const { stdout: next } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
     expect(next).toMatch(/^pets_\w+\n$/);
-    expect(JSON.parse((await keys(env, 'revoke', old.id, '--json')).stdout).state).toBe('revoked');
+    expect(JSON.parse((await runKeys(env, 'revoke', old.id, '--json')).stdout).state).toBe('revoked');
     clock.advance(10_000);
     expect([await statusOf(url, old.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
     expect(await statusOf(url, next.trim())).toBe(200);
   });
 
   it('writes an audit line for each change to standard error', async () => {
-    const env = await sqlite();
-    const create = await keys(env, 'create', '--label', 'till', '--expires', '2d');
-    const [, id] = FORM.exec(create.stdout.trim())!;
+    const env = await makeEnv();
+    const create = await runKeys(env, 'create', '--label', 'till', '--expires', '2d');
+    const [, id] = KEY_FORM.exec(create.stdout.trim())!;
     const line = { level: 30, time: expect.any(Number), keyId: id, keyLabel: 'till' };
     const scopes = ['pets:read', 'pets:write'];
     const expiresAt = expect.any(String);
-    expect(linesOf(create)).toStrictEqual([
+    expect(auditLinesOf(create)).toStrictEqual([
       { ...line, audit: 'key.created', scopes, expiresAt, msg: 'audit' },
     ]);
 
-    const rotate = await keys(env, 'rotate', id!);
-    const [, next] = FORM.exec(rotate.stdout.trim())!;
-    expect(linesOf(rotate)).toMatchObject([
+    const rotate = await runKeys(env, 'rotate', id!);
+    const [, next] = KEY_FORM.exec(rotate.stdout.trim())!;
+    expect(auditLinesOf(rotate)).toMatchObject([
       { ...line, keyId: next, audit: 'key.created' },
       { ...line, audit: 'key.replaced', expiresAt },
     ]);
 
-    const revoke = await keys(env, 'revoke', id!);
-    expect(linesOf(revoke)).toMatchObject([{ ...line, audit: 'key.revoked', revokedAt: expect.any(String) }]);
+    const revoke = await runKeys(env, 'revoke', id!);
+    expect(auditLinesOf(revoke)).toMatchObject([
+      { ...line, audit: 'key.revoked', revokedAt: expect.any(String) },
+    ]);
     expect(revoke.stdout).toBe(`the key ${id} is revoked; every service refuses it within 10 seconds\n`);
-    const again = await keys(env, 'revoke', id!);
-    expect(again.stdout).toContain(`is revoked already, since ${String(linesOf(revoke)[0]!['revokedAt'])}; `);
+    const again = await runKeys(env, 'revoke', id!);
+    expect(again.stdout).toContain(
+      `is revoked already, since ${String(auditLinesOf(revoke)[0]!['revokedAt'])}; `,
+    );
     expect(again.stderr).toBe('');
-    const unreported = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
-    for (const { stderr } of [create, rotate, revoke, unreported]) {
+    const revokeWithFullOutput = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
+    for (const { stderr } of [create, rotate, revoke, revokeWithFullOutput]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
   });
 
   it('shows keys as text', async () => {
-    const env = await sqlite();
-    const { id } = await created(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
-    await keys(env, 'revoke', id);
-    const show = await keys(env, 'show', id);
+    const env = await makeEnv();
+    const { id } = await createKey(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
+    await runKeys(env, 'revoke', id);
+    const show = await runKeys(env, 'show', id);
     expect(show.stdout).toMatch(/^state: +revoked$/m);
     expect(show.stdout).toMatch(/^rateLimit: +10\/60s$/m);
-    const list = await keys(env, 'list');
+    const list = await runKeys(env, 'list');
     expect(list.stdout).toMatch(
       new RegExp(
         `^ID +STATE +SCOPES +CREATED +EXPIRES +LAST USED +LABEL\\n` +
           `${id}  revoked  pets:read,pets:write  (\\S+T\\d\\d:\\d\\dZ  ){2}never +Müller & Söhne\\n$`,
       ),
     );
-    const shown = JSON.parse((await keys(env, 'show', id, '--json')).stdout);
+    const shown = JSON.parse((await runKeys(env, 'show', id, '--json')).stdout);
     expect(shown).toMatchObject({ id, rateLimit: '10/60s' });
   });
 
   it('revokes a new key when an interruption arrives before the key is printed', async () => {
-    const env = await sqlite();
+    const env = await makeEnv();
     let audit = '';
     const stderr = {
       write(line: string) {
@@ -138,7 +142,7 @@ describe('petstore keys', () => {
     expect(await command.ended).toBe(130);
     expect(command.stdout).toBe('');
     expect(audit).toMatch(/"key.created".*\npetstore: interrupted\n.*"key.revoked".*\n$/);
-    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toMatchObject([{ state: 'revoked' }]);
+    expect(JSON.parse((await runKeys(env, 'list', '--json')).stdout)).toMatchObject([{ state: 'revoked' }]);
   });
 
   describe('with --output', () => {
@@ -148,15 +152,15 @@ describe('petstore keys', () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
       const file = join(directory, 'key');
-      const create = await keys(env, ...CREATE, '--output', file);
-      const [token = '', id = ''] = FORM.exec((await readFile(file, 'utf8')).replace(/\n$/, '')) ?? [];
+      const create = await runKeys(env, ...CREATE, '--output', file);
+      const [token = '', id = ''] = KEY_FORM.exec((await readFile(file, 'utf8')).replace(/\n$/, '')) ?? [];
       expect((await stat(file)).mode & 0o777).toBe(0o600);
       expect(create.stdout).toBe(`the key ${id} is in ${file}\n`);
       const { url } = await startService(env);
       expect(await statusOf(url, token)).toBe(200);
 
-      const rotate = await keys(env, 'rotate', id, '--output', `${file}-2`, '--json');
-      const [second = '', next] = FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
+      const rotate = await runKeys(env, 'rotate', id, '--output', `${file}-2`, '--json');
+      const [second = '', next] = KEY_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
       const { key, ...answer } = JSON.parse(rotate.stdout);
       expect([key, answer]).toMatchObject([undefined, { id: next, replaces: id, file: `${file}-2` }]);
       for (const printed of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
@@ -176,7 +180,7 @@ describe('petstore keys', () => {
     it('leaves no file when no key was created', async () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-      await created(env, '--label', 'x');
+      await createKey(env, '--label', 'x');
       const before = await readdir(directory);
       const file = ['--output', join(directory, 'key')];
       await refused(['keys', 'rotate', ID, ...file], `no key has the id ${ID}`, { env });

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 
 describe.skipIf(mongo === undefined)('migrate', () => {
-  it('migrates the database of DATABASE_URL, and reports it as text', async () => {
+  it('migrates the database of DATABASE_URL, and prints its schema version as text', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
     const first = await succeeds(['migrate'], { DATABASE_URL });
     expect(first.stdout).toMatch(

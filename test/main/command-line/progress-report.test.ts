@@ -2,61 +2,66 @@ import { describe, expect, it } from 'vitest';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { ProgressReport } from '../../../src/main/command-line/progress-report.ts';
 
-function report(output: { isTTY?: boolean; columns?: number }) {
-  const shown: string[] = [];
+function makeReport(output: { isTTY?: boolean; columns?: number }) {
+  const texts: string[] = [];
   let now = 0;
-  const progress = new ProgressReport({ ...output, write: (text: string) => shown.push(text) }, () => now);
+  const progress = new ProgressReport({ ...output, write: (text: string) => texts.push(text) }, () => now);
   return {
-    shown,
+    texts,
     progress,
-    at(ms: number, done: number, total: number | null = 1000, doing: 'writing' | 'checking' = 'writing') {
+    updateAt(
+      ms: number,
+      done: number,
+      total: number | null = 1000,
+      doing: 'writing' | 'checking' = 'writing',
+    ) {
       now = ms;
       progress.update({ doing, done, total: total ?? undefined });
     },
   };
 }
 
-describe('progress on any output but a terminal', () => {
-  it('is a plain line every five seconds', () => {
-    const { shown, at, progress } = report({});
-    for (let ms = 0; ms <= 11_000; ms += 500) at(ms, ms / 20);
+describe('progress on an output that is no terminal', () => {
+  it('is printed as a plain line every five seconds', () => {
+    const { texts, updateAt, progress } = makeReport({});
+    for (let ms = 0; ms <= 11_000; ms += 500) updateAt(ms, ms / 20);
     progress.clear();
-    expect(shown).toStrictEqual([
+    expect(texts).toStrictEqual([
       'petstore: writing: 250 of 1000, 25 %, 50/s, 15s left\n',
       'petstore: writing: 500 of 1000, 50 %, 50/s, 10s left\n',
     ]);
   });
 
-  it('is repeated every few seconds while the work reports nothing, until there is other output', () => {
+  it('is repeated every five seconds while the work reports nothing, until clear() is called', () => {
     const clock = fakeClock('setInterval', 'clearInterval');
-    const shown: string[] = [];
-    const progress = new ProgressReport({ write: (text: string) => shown.push(text) });
+    const texts: string[] = [];
+    const progress = new ProgressReport({ write: (text: string) => texts.push(text) });
     progress.start();
     clock.advance(9_999);
-    expect(shown).toStrictEqual(['petstore: still working\n']);
+    expect(texts).toStrictEqual(['petstore: still working\n']);
     progress.update({ doing: 'writing', done: 3, total: 7 });
     clock.advance(5_001);
     progress.update({ doing: 'writing', done: 7, total: 7 });
     clock.advance(10_001);
-    expect(shown.slice(1)).toStrictEqual([
+    expect(texts.slice(1)).toStrictEqual([
       ...Array(2).fill('petstore: writing: 3 of 7, 42 %\n'),
       ...Array(2).fill('petstore: still working\n'),
     ]);
     progress.clear();
     clock.advance(60_000);
-    expect(shown).toHaveLength(5);
+    expect(texts).toHaveLength(5);
   });
 
-  it('has no remaining time if the total is unknown, and a new rate for each kind of work', () => {
-    const { shown, at } = report({});
-    at(0, 0, null, 'checking');
-    at(4999, 90, null, 'checking');
-    expect(shown).toStrictEqual([]);
-    at(5000, 100, null, 'checking');
-    at(5001, 1_000_000, null, 'checking');
-    at(5001, 400);
-    at(10_001, 500);
-    expect(shown).toStrictEqual([
+  it('has no remaining time if the total is unknown, and a separate rate for each kind of work', () => {
+    const { texts, updateAt } = makeReport({});
+    updateAt(0, 0, null, 'checking');
+    updateAt(4999, 90, null, 'checking');
+    expect(texts).toStrictEqual([]);
+    updateAt(5000, 100, null, 'checking');
+    updateAt(5001, 1_000_000, null, 'checking');
+    updateAt(5001, 400);
+    updateAt(10_001, 500);
+    expect(texts).toStrictEqual([
       'petstore: checking: 100, 20/s\n',
       'petstore: writing: 500 of 1000, 50 %, 20/s, 25s left\n',
     ]);
@@ -65,18 +70,18 @@ describe('progress on any output but a terminal', () => {
 
 describe('progress on a terminal', () => {
   it('is a bar that is redrawn ten times per second, and immediately when the work ends', () => {
-    const { shown, at, progress } = report({ isTTY: true, columns: 200 });
+    const { texts, updateAt, progress } = makeReport({ isTTY: true, columns: 200 });
     progress.clear();
-    at(0, 0);
-    at(50, 100);
-    at(100, 500);
-    at(199, 600);
-    at(199, 1000);
+    updateAt(0, 0);
+    updateAt(50, 100);
+    updateAt(100, 500);
+    updateAt(199, 600);
+    updateAt(199, 1000);
     progress.clear();
-    // There is no bar to remove.
+    // This second call writes nothing, because the first call has removed the bar.
     progress.clear();
     const line = (bar: string, text: string) => `\r\x1b[K${bar} ${text}`;
-    expect(shown).toStrictEqual([
+    expect(texts).toStrictEqual([
       line('████████████░░░░░░░░░░░░', 'writing: 500 of 1000, 50 %, 5000/s, 1s left'),
       '\r\x1b[Kstill working',
       '\r\x1b[K',
@@ -84,21 +89,21 @@ describe('progress on a terminal', () => {
   });
 
   it.each([
-    ['stays on one line', 30, 'writ'],
-    ['loses no character where the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1s left'],
+    ['is cut to the width of the terminal', 30, 'writ'],
+    ['is not cut when the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1s left'],
   ])('%s', (_what, columns, text) => {
-    const { shown, at } = report({ isTTY: true, columns });
-    at(0, 0);
-    at(100, 500);
-    expect(shown).toStrictEqual([`\r\x1b[K████████████░░░░░░░░░░░░ ${text}`]);
+    const { texts, updateAt } = makeReport({ isTTY: true, columns });
+    updateAt(0, 0);
+    updateAt(100, 500);
+    expect(texts).toStrictEqual([`\r\x1b[K████████████░░░░░░░░░░░░ ${text}`]);
   });
 
-  it('shows long times in hours and minutes', () => {
-    const { shown, at } = report({ isTTY: true, columns: 200 });
-    at(0, 0, 7260);
-    at(1000, 1, 7261);
-    at(2000, 2, 200);
-    expect(shown.map((text) => /[^,]+ left$/.exec(text)?.[0].trim())).toStrictEqual([
+  it('shows the remaining time in hours, minutes and seconds', () => {
+    const { texts, updateAt } = makeReport({ isTTY: true, columns: 200 });
+    updateAt(0, 0, 7260);
+    updateAt(1000, 1, 7261);
+    updateAt(2000, 2, 200);
+    expect(texts.map((text) => /[^,]+ left$/.exec(text)?.[0].trim())).toStrictEqual([
       '2h 1m left',
       '3m 18s left',
     ]);

@@ -14,22 +14,22 @@ import { newFile, openKeys, openService } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
-const OLD = archivedPets(5);
-const NEW = archivedPets(7);
+const CRASHED_PETS = archivedPets(5);
+const BACKED_UP_PETS = archivedPets(7);
 
-/** A path where nothing is, and a backup. The directory needs quotes in a shell. */
+/** The path of the database to restore, where no file exists. A shell needs quotes for the name of its directory. */
 let file: string;
 let backup: string;
 let DATABASE_URL: string;
-/** The backup, and a database of a service that has crashed with its pets in the write-ahead log. */
+/** Has the backup, and the files of a service that crashed when its pets were still in the write-ahead log. */
 let originals: TemporaryDirectory;
 
 beforeAll(async () => {
   originals = await temporaryDirectory('restore');
   const [old, other] = [join(originals.path, 'old.db'), join(originals.path, 'other.db')];
   for (const [path, pets] of [
-    [old, OLD],
-    [other, NEW],
+    [old, CRASHED_PETS],
+    [other, BACKED_UP_PETS],
   ] as const) {
     const { archive, close } = await openSqliteStorage(path, storageHost());
     await archive.write(pets);
@@ -50,16 +50,16 @@ beforeEach(async () => {
   await copyFile(join(originals.path, 'backup.db'), backup);
 });
 
-async function crash(): Promise<void> {
+/** Makes a database and a write-ahead log as a crashed service leaves them. */
+async function copyCrashedFiles(): Promise<void> {
   for (const suffix of ['', '-wal'])
     await copyFile(join(originals.path, 'old.db-crashed') + suffix, file + suffix);
 }
 
-/** The pets of a file, as a service finds them. */
 const petsIn = (path: string) => everythingIn(`sqlite:${path}`);
 
-/** The files in the directory, without the lock of a service and what a reader needs. */
-async function names(): Promise<readonly string[]> {
+/** Lists the files in the directory, without the lock of a service and the shared memory (`-shm`) of readers. */
+async function listFiles(): Promise<readonly string[]> {
   return (await readdir(dirname(file))).filter((name) => !/\.lock$|-shm$/.test(name)).toSorted();
 }
 
@@ -68,60 +68,63 @@ async function restore(from = backup): Promise<string> {
 }
 
 async function expectRefused(message: string | RegExp, from = backup): Promise<void> {
-  const before = await names();
+  const before = await listFiles();
   await refused(['restore', from], message, { env: { DATABASE_URL } });
-  expect(await names()).toStrictEqual(before);
+  expect(await listFiles()).toStrictEqual(before);
 }
 
 describe('a restore', () => {
   it('writes a new file that only its owner can read, and leaves the backup unchanged', async () => {
-    const upTo = Number(NEW.at(-1)!.id) + 1e12;
+    const upTo = Number(BACKED_UP_PETS.at(-1)!.id) + 1e12;
     expect(await restore()).toBe(`restored ${backup}; new pets are assigned ids greater than ${upTo}\n`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(await petsIn(file)).toStrictEqual(NEW);
+    expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
     const other = join(dirname(file), 'other.db');
     await symlink('target.db', other);
     const { stdout, stderr } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
     expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}","upTo":${upTo}}\n`);
-    expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(NEW);
+    expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(BACKED_UP_PETS);
     expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
   });
 
   it.each<readonly [string, readonly string[], number | undefined, () => Promise<void>]>([
-    ['a database and its log', ['', '-wal'], OLD.length, crash],
-    ['a log alone', ['-wal'], undefined, () => crash().then(() => rm(file))],
+    ['a database and its log', ['', '-wal'], CRASHED_PETS.length, copyCrashedFiles],
+    ['a log alone', ['-wal'], undefined, () => copyCrashedFiles().then(() => rm(file))],
     ['a journal alone', ['-journal'], undefined, () => writeFile(`${file}-journal`, 'x')],
     ['an empty file', [''], 0, () => writeFile(file, '')],
     [
-      'a copied backup beside an old log',
+      'a copied backup and an old log',
       ['', '-wal'],
       undefined,
-      () => crash().then(() => copyFile(backup, file)),
+      () => copyCrashedFiles().then(() => copyFile(backup, file)),
     ],
-  ])('replaces no file, but prints the command that moves it away: %s', async (_, suffixes, pets, make) => {
-    await make();
-    const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
-    const program = await fails(['restore', backup], { DATABASE_URL });
-    const [, found, command = ''] =
-      /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
-    expect(found, program.stderr).toBe(file + suffixes[0]);
-    expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
-    const moved = run('sh', ['-c', command]);
-    expect(await moved.ended, moved.stderr).toStrictEqual(DONE);
+  ])(
+    'does not replace %s, but prints the command that moves it away',
+    async (_, suffixes, pets, makeFiles) => {
+      await makeFiles();
+      const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
+      const program = await fails(['restore', backup], { DATABASE_URL });
+      const [, existingFile, command = ''] =
+        /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
+      expect(existingFile, program.stderr).toBe(file + suffixes[0]);
+      expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
+      const moved = run('sh', ['-c', command]);
+      expect(await moved.ended, moved.stderr).toStrictEqual(DONE);
 
-    await restore();
-    expect(await petsIn(file)).toStrictEqual(NEW);
-    const kept = join(
-      dirname(file),
-      (await names()).find((name) => name.includes('before-restore'))!,
-      'petstore.db',
-    );
-    expect(await Promise.all(suffixes.map((suffix) => readFile(kept + suffix)))).toStrictEqual(before);
-    expect(pets === undefined ? undefined : (await petsIn(kept)).length).toBe(pets);
-  });
+      await restore();
+      expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
+      const movedPath = join(
+        dirname(file),
+        (await listFiles()).find((name) => name.includes('before-restore'))!,
+        'petstore.db',
+      );
+      expect(await Promise.all(suffixes.map((suffix) => readFile(movedPath + suffix)))).toStrictEqual(before);
+      expect(pets === undefined ? undefined : (await petsIn(movedPath)).length).toBe(pets);
+    },
+  );
 
-  it('repairs a database whose files cp has mixed up, which every other command refuses', async () => {
-    await crash();
+  it('is the advice of other commands when cp has copied a backup beside an old write-ahead log', async () => {
+    await copyCrashedFiles();
     await copyFile(backup, file);
     const problem =
       `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
@@ -133,25 +136,28 @@ describe('a restore', () => {
     await refused(['check'], problem, { env: { DATABASE_URL } });
   });
 
-  it.each(['.restoring', '.partial'])('never deletes a backup, even if its name is FILE%s', async (end) => {
-    const named = file + end;
-    await copyFile(backup, named);
-    await damagePages(named);
-    const bytes = await readFile(named);
-    await expectRefused(
-      / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
-      named,
-    );
-    expect(await readFile(named)).toStrictEqual(bytes);
-    await copyFile(backup, named);
-    const program = new Command(['restore', named], { DATABASE_URL });
-    expect(await program.ended).toBe(end === '.restoring' ? 0 : FAILED);
-    expect(await readFile(named)).toStrictEqual(await readFile(backup));
-  });
+  it.each(['.restoring', '.partial'])(
+    'never deletes a backup, even if its name ends in %s',
+    async (ending) => {
+      const namedBackup = file + ending;
+      await copyFile(backup, namedBackup);
+      await damagePages(namedBackup);
+      const bytes = await readFile(namedBackup);
+      await expectRefused(
+        / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
+        namedBackup,
+      );
+      expect(await readFile(namedBackup)).toStrictEqual(bytes);
+      await copyFile(backup, namedBackup);
+      const program = new Command(['restore', namedBackup], { DATABASE_URL });
+      expect(await program.ended).toBe(ending === '.restoring' ? 0 : FAILED);
+      expect(await readFile(namedBackup)).toStrictEqual(await readFile(backup));
+    },
+  );
 });
 
 describe('a restore is refused and changes nothing', () => {
-  it('while a service uses the files, and does not suggest to move them', async () => {
+  it('while a service uses the files, and its error does not suggest to move the files', async () => {
     await openService(file);
     await expectRefused(
       `the SQLite file ${file} is in use by another petstore service; stop that service first`,
@@ -159,15 +165,19 @@ describe('a restore is refused and changes nothing', () => {
   });
 
   it.each<readonly [string, RegExp, (path: string) => Promise<void>]>([
-    ['damaged in the middle', / is damaged; nothing was written\n$/, damagePages],
-    ['no database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
-    ['beside a journal', / is not a backup; make one of it /, (path) => writeFile(`${path}-journal`, '')],
-    ['missing', /there is no SQLite file /, (path) => rm(path)],
-    ['of a newer build', /; run a newer build /, sql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
-    ['without an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, sql(NO_INDEX)],
-    ['the file of a service', / is not a backup; make one of it /, sql('PRAGMA journal_mode = WAL')],
-    ['with an index that lacks rows', / is damaged; nothing was written\n$/, sql(LOSE_ROWS)],
-  ])('when the backup is %s', async (_, message, change) => {
+    ['is damaged in the middle', / is damaged; nothing was written\n$/, damagePages],
+    ['is no database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
+    [
+      'has a journal beside it',
+      / is not a backup; make one of it /,
+      (path) => writeFile(`${path}-journal`, ''),
+    ],
+    ['does not exist', /there is no SQLite file /, (path) => rm(path)],
+    ['is of a newer build', /; run a newer build /, bySql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
+    ['lacks an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, bySql(DROP_INDEX)],
+    ['is the file of a service', / is not a backup; make one of it /, bySql('PRAGMA journal_mode = WAL')],
+    ['has an index that lacks rows', / is damaged; nothing was written\n$/, bySql(EMPTY_INDEX)],
+  ])('when the backup %s', async (_, message, change) => {
     const other = join(dirname(await newFile()), 'other.db');
     await copyFile(backup, other);
     await change(other);
@@ -183,12 +193,12 @@ describe('a restore is refused and changes nothing', () => {
   });
 });
 
-const NO_INDEX = 'DROP INDEX pets_by_status';
-const LOSE_ROWS = `${NO_INDEX}; CREATE INDEX pets_by_status ON pets (status) WHERE status = 'x';
+const DROP_INDEX = 'DROP INDEX pets_by_status';
+const EMPTY_INDEX = `${DROP_INDEX}; CREATE INDEX pets_by_status ON pets (status) WHERE status = 'x';
   PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = replace(sql, ' WHERE status = ''x''', '') WHERE name = 'pets_by_status'`;
 
-function sql(statement: string): (path: string) => Promise<void> {
+function bySql(statement: string): (path: string) => Promise<void> {
   return async (path) => {
     using db = new DatabaseSync(path);
     db.enableDefensive(false);
@@ -196,7 +206,7 @@ function sql(statement: string): (path: string) => Promise<void> {
   };
 }
 
-/** The header and the schema stay as they are. */
+/** Overwrites the two pages after the first page, which has the header and the schema. */
 async function damagePages(path: string): Promise<void> {
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(0xff, 4096, 3 * 4096));
@@ -204,14 +214,15 @@ async function damagePages(path: string): Promise<void> {
 
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-// A kill at any moment leaves nothing or the new pets: syncs.test.ts has the order, and `npm run power-loss` each moment.
+// A restore that is killed leaves no database or a complete one: syncs.test.ts tests the order of its writes and
+// flushes, and `npm run power-loss` tests a loss of power at each moment.
 it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
-  'a restore that fails with a system error leaves no file: %s',
+  'a restore that fails with a system error leaves no new file: %s',
   async (inject) => {
-    const before = await names();
+    const before = await listFiles();
     const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });
     expect(await program.ended).toMatchObject({ code: 1 });
     expect(program.stderr).toMatch(/^petstore: .* cannot be written: .*\n$/);
-    expect(await names()).toStrictEqual(before);
+    expect(await listFiles()).toStrictEqual(before);
   },
 );

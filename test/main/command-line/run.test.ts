@@ -26,7 +26,7 @@ const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help'], ['serve', '--help'], ['help', 'serve']])(
-    'explains the commands and the variables: %s %s',
+    'prints the help of the commands and the variables: %s %s',
     async (...args) => {
       const { stdout, stderr } = await succeeds(args, { PORT: 'wrong' });
       expect([stdout.slice(0, 20), stderr]).toStrictEqual(['Usage: bin/petstore ', '']);
@@ -34,12 +34,12 @@ describe('the general command line', () => {
     },
   );
 
-  it('explains each command, and each of its arguments and options', async () => {
+  it('prints a help for every command, with each of its arguments and options', async () => {
     const entriesOf = (help: string, section: string) => {
       const [, lines = ''] = new RegExp(`^${section}:\\n((?: .*\\n)+)`, 'm').exec(help) ?? [];
       return lines.split(/\n(?= {2}\S)/).filter(Boolean);
     };
-    const commandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
+    const findCommandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
       const { stdout: help } = await succeeds([...path, '--help']);
       expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...path].join(' ')} .*\n\n[A-Z]`));
       for (const section of ['Arguments', 'Options', 'Global Options', 'Commands']) {
@@ -47,11 +47,11 @@ describe('the general command line', () => {
       }
       expect(help).toMatch(/ --env <FILE> [^]* --json /);
       const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
-      const own = names.filter((name) => name !== 'help').map((name) => [...path, name]);
+      const subcommands = names.filter((name) => name !== 'help').map((name) => [...path, name]);
       expect(await succeeds(['help', ...path])).toMatchObject({ stdout: help, stderr: '' });
-      return [...own, ...(await Promise.all(own.map(commandsBelow))).flat()];
+      return [...subcommands, ...(await Promise.all(subcommands.map(findCommandsBelow))).flat()];
     };
-    expect((await commandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
+    expect((await findCommandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
       [...COMMANDS.split(', '), ...KEY_COMMANDS.split(', ').map((name) => `keys ${name}`)].toSorted(),
     );
   });
@@ -106,7 +106,7 @@ describe('the general command line', () => {
     ['backup -', 'a backup needs the name of a file', 'backup '],
     ['restore -', 'a backup needs the name of a file', 'restore '],
     ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
-    // It does not repeat what may be a key.
+    // The message does not repeat a text that may be an API key.
     [`keys show pets_${ID}\nsecret`, ID_FORM, 'keys show '],
     [`pets_${ID}_secret`, `unknown command 'pets_${ID.slice(0, 15)}…'`, ''],
     [`keys rotate ${ID} --expires 0d --overlap long`, EXPIRES_FORM, 'keys rotate '],
@@ -175,12 +175,17 @@ describe('the general command line', () => {
     ['backup x', 'read from', 'mongodb://db-1/pets?tls=true', 'mongodb://db-1/pets'],
     ['keys list', 'read from', 'mongodb://me:secret@[::1]:27017/pets', 'mongodb://[::1]:27017/pets'],
   ])(
-    'names the used storage without user and password, even if its output cannot be written: %s %s %s',
+    'names its storage without user and password, even if its output cannot be written: %s %s %s',
     async (line, used, DATABASE_URL, shown) => {
-      const copies = { backUp: async () => {}, restore: async () => 0n };
-      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...copies };
-      const others = { storages: [storage], stdout: FULL };
-      const { stderr } = await fails(line.split(' '), { DATABASE_URL }, others);
+      const methods = { backUp: async () => {}, restore: async () => 0n };
+      const storage: StorageKind = {
+        ...memoryStorage,
+        persistent: true,
+        isUrl: () => true,
+        ...methods,
+      };
+      const replacedIo = { storages: [storage], stdout: FULL };
+      const { stderr } = await fails(line.split(' '), { DATABASE_URL }, replacedIo);
       expect(stderr.match(/^petstore: (?:wrote to|read from) .*$/gm)).toStrictEqual([
         `petstore: ${used} ${shown}`,
       ]);
@@ -190,7 +195,7 @@ describe('the general command line', () => {
   it('does nothing when it is interrupted before the command begins', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-    // A hang-up from before.
+    // A SIGHUP arrived before the command began.
     const onHangUp = () => command.interrupt('SIGHUP');
     const command = new Command(['keys', 'create', '--label', 'x'], env, { onHangUp });
     expect(await command.ended).toBe(129);
@@ -199,9 +204,9 @@ describe('the general command line', () => {
   });
 });
 
-it('a command reports that it is still working while the storage is silent, and prints no text that looks like an audit line', async () => {
+it('a command reports that it is still working while the storage does not answer, and prints no text that looks like an audit line', async () => {
   const clock = fakeClock('setInterval', 'clearInterval');
-  let printed = '';
+  let printedText = '';
   const open = async () => {
     clock.advance(6_000);
     throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
@@ -211,16 +216,16 @@ it('a command reports that it is still working while the storage is silent, and 
     {},
     {
       storages: [{ ...memoryStorage, persistent: true, openForChecking: open }],
-      stderr: { write: (text) => (printed += text) },
+      stderr: { write: (text) => (printedText += text) },
     },
   );
-  expect(printed).toBe(
+  expect(printedText).toBe(
     'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
   );
 });
 
 it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'], ['keys', 'rotate', ID]])(
-  'a command creates no database where there is none: %s %s',
+  'a command reports that the SQLite file does not exist, and does not create it: %s %s',
   async (...args) => {
     const directory = await testDirectory();
     const file = `${directory}/petstore.db`;
@@ -230,36 +235,36 @@ it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'],
 );
 
 describe('--env', () => {
-  async function envFile(text: string | Uint8Array): Promise<string> {
+  async function writeEnvFile(text: string | Uint8Array): Promise<string> {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, text);
     return path;
   }
 
-  const FOR_DEVELOPMENT = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
-  const NO_VALUES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\nD=\`x\ny\`\n`;
-  it.each<readonly [what: string, at: number, isSet: boolean, text: (url: string) => string]>([
-    ['sets a variable that the environment leaves empty, before all words', 0, false, FOR_DEVELOPMENT],
-    ['sets a variable that the environment leaves empty, behind all words', 3, false, FOR_DEVELOPMENT],
-    ['changes no variable of the environment', 3, true, () => 'DATABASE_URL=sqlite:/nonexistent.db\n'],
+  const developmentFile = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
+  const UNUSUAL_LINES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\nD=\`x\ny\`\n`;
+  it.each<readonly [what: string, position: number, isSet: boolean, text: (url: string) => string]>([
+    ['sets a variable that is empty in the environment when it is the first word', 0, false, developmentFile],
+    ['sets a variable that is empty in the environment when it is the last word', 3, false, developmentFile],
+    ['keeps the variables of the environment', 3, true, () => 'DATABASE_URL=sqlite:/nonexistent.db\n'],
     [
-      'reads a file that begins with a byte order mark, with quoted values of several lines and with comments',
+      'reads a file that has a byte order mark, comments, and quoted values of several lines',
       3,
       false,
-      (url) => `\uFEFFDATABASE_URL=${url}\r\n${NO_VALUES}`,
+      (url) => `\uFEFFDATABASE_URL=${url}\r\n${UNUSUAL_LINES}`,
     ],
-  ])('%s', async (_, at, isSet, text) => {
+  ])('%s', async (_, position, isSet, text) => {
     const { url } = await sqliteWith([]);
-    const args = ['keys', 'list', '--json'].toSpliced(at, 0, `--env=${await envFile(text(url))}`);
+    const args = ['keys', 'list', '--json'].toSpliced(position, 0, `--env=${await writeEnvFile(text(url))}`);
     expect((await succeeds(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
   });
 
-  it('sets the variables of the service, and an invalid one stops the start', async () => {
-    const args = ['serve', '--env', await envFile('PORT=x\n')];
+  it('sets the variables of the service, which does not start when one of them is invalid', async () => {
+    const args = ['serve', '--env', await writeEnvFile('PORT=x\n')];
     await refused(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
-  it('is not read after --', async () => {
+  it('is the name of a file when it follows --', async () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
@@ -269,13 +274,21 @@ describe('--env', () => {
   it.each<readonly [what: string, bytes: string | Uint8Array, problem: string]>([
     ['in UTF-16', Buffer.from('DATABASE_URL=x\n', 'utf16le'), UTF_8],
     ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8],
-    ['with a name alone', 'A=1\n\nDATABASE_URL\n', 'sets no variable in line 3, which must be NAME=VALUE'],
-    ['with words before', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
-    ['after a value of lines', 'A="1\n2"\nB', 'sets no variable in line 3, which must be NAME=VALUE'],
-    ['without a name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],
+    [
+      'with a line that is only a name',
+      'A=1\n\nDATABASE_URL\n',
+      'sets no variable in line 3, which must be NAME=VALUE',
+    ],
+    ['with a word before the name', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
+    [
+      'with an invalid line after a value of two lines',
+      'A="1\n2"\nB',
+      'sets no variable in line 3, which must be NAME=VALUE',
+    ],
+    ['with a line that has no name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],
   ])('refuses a file %s, and writes nothing', async (_, bytes, problem) => {
     const directory = await testDirectory();
-    const path = await envFile(bytes);
+    const path = await writeEnvFile(bytes);
     const message = `the file of --env ${problem}: ${path}; see bin/petstore keys create --help`;
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
     await refused(['keys', 'create', '--label', 'x', '--env', path], message, { env, code: USAGE });

@@ -21,7 +21,7 @@ it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
-  it('applies immediately to a running service, as on a restored database', async () => {
+  it('applies immediately to a service that runs on a restored database', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
     const original = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
     await original.pets.insert(rex);

@@ -11,28 +11,28 @@ import { testDirectory } from '../../support/test-directory.ts';
 
 const PETS = archivedPets(3000);
 
-/** The calls of a command that succeeds. */
-async function callsOf(args: readonly string[], directory: string): Promise<readonly string[]> {
+/** Runs a command that succeeds. Returns its system calls on the files in the directory. */
+async function runAndTrace(args: readonly string[], directory: string): Promise<readonly string[]> {
   const { program, calls } = await traced(args);
   expect(await program.ended, program.stderr).toStrictEqual(DONE);
   return calls(directory);
 }
 
-/** Each write of this file is followed by a sync of it before one of these calls. */
+/** Expects that the last call on `file` before each call that matches `end` is the sync of `file`. */
 function expectSyncedBefore(calls: readonly string[], file: string, end: RegExp): void {
-  const ends = [...calls.keys()].filter((n) => end.test(calls[n] ?? ''));
-  expect(ends).not.toEqual([]);
-  for (const n of ends) {
-    const before = calls.slice(0, n).filter((call) => call.endsWith(` ${file}`));
-    expect(before.at(-1), calls.join('\n')).toBe(`fsync ${file}`);
+  const endIndexes = [...calls.keys()].filter((n) => end.test(calls[n] ?? ''));
+  expect(endIndexes).not.toEqual([]);
+  for (const n of endIndexes) {
+    const earlierCalls = calls.slice(0, n).filter((call) => call.endsWith(` ${file}`));
+    expect(earlierCalls.at(-1), calls.join('\n')).toBe(`fsync ${file}`);
   }
 }
 
-describe('acknowledged data is flushed', () => {
+describe('before data is acknowledged,', () => {
   beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-  // proof/power-loss/power-loss.test.ts has each pet.
-  it('a first start flushes the directory, the file and its log', async () => {
+  // proof/power-loss/power-loss.test.ts tests that each acknowledged pet is flushed.
+  it('the first start with a SQLite file flushes the directory, the file and its write-ahead log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
     const { program, calls } = await traced([], { cwd: directory, env });
@@ -43,7 +43,7 @@ describe('acknowledged data is flushed', () => {
     expectSyncedBefore(all, 'data/petstore.db', /-shm$/);
   });
 
-  it('a start flushes the names of its directory and its empty file, which a killed start had not flushed', async () => {
+  it('a start flushes the names of a directory and an empty file that a killed start has left', async () => {
     const directory = await testDirectory();
     await mkdir(join(directory, 'data'));
     await writeFile(join(directory, 'data/petstore.db'), '');
@@ -53,7 +53,7 @@ describe('acknowledged data is flushed', () => {
     expect(calls(directory).slice(0, 2)).toStrictEqual(['fsync .', 'fsync data']);
   });
 
-  it('a start after a kill flushes a copy of the log, the name of this copy and the file before it empties the log', async () => {
+  it('a start after kill -9 flushes a copy of the write-ahead log, the name of this copy and the database file, and then removes the log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
     const killed = await traced([], { env });
@@ -70,10 +70,10 @@ describe('acknowledged data is flushed', () => {
       'fsync petstore.db-wal.partial',
       'rename petstore.db-wal.partial petstore.db-wal',
       'fsync .',
-      // Of the old log, when its connection is closed.
+      // These two calls flush the old log, when its connection is closed.
       'fsync petstore.db-wal',
       'fsync .',
-      // Of the new log.
+      // These two calls flush the new log.
       'fsync petstore.db-wal',
       'fsync .',
       'pwrite64 petstore.db',
@@ -91,22 +91,22 @@ describe('acknowledged data is flushed', () => {
       [BACKUP, 'backup', '--from', url, join(directory, BACKUP)],
       [RESTORED, 'restore', '--to', `sqlite:${join(directory, RESTORED)}`, join(directory, BACKUP)],
     ] as const) {
-      const calls = await callsOf(args, directory);
+      const calls = await runAndTrace(args, directory);
       const end = [`fsync ${name}.partial`, `rename ${name}.partial ${name}`, 'fsync .'];
       expect(calls.slice(-3)).toStrictEqual(end);
       expectSyncedBefore(calls, `${name}.partial`, /^rename/);
     }
   });
 
-  it('an import flushes its batches', async () => {
+  it('an import flushes each batch before it writes the next batch', async () => {
     const directory = await testDirectory();
     const target = `sqlite:${join(directory, 'petstore.db')}`;
-    const all = await callsOf(['import', await fileWith(petLines(PETS)), '--to', target], directory);
-    // The end of the command moves the log into the file, and removes it.
+    const all = await runAndTrace(['import', await fileWith(petLines(PETS)), '--to', target], directory);
+    // At its end, the command moves the pages of the log into the database file, and removes the log.
     expect(all[0]).toBe('fsync .');
     expectSyncedBefore(all, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
     expectSyncedBefore(all, 'petstore.db', /^unlink petstore\.db-wal$/);
-    // So is each batch before the next one.
+    // The log is also flushed after each batch.
     expect(all.filter((call) => call === 'fsync petstore.db-wal').length, all.join('\n')).toBeGreaterThan(5);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startApi } from '../../support/http.ts';
 
-it('two services of one process share no part', async () => {
+it('two services in one process do not share their pets', async () => {
   await using one = await startApi();
   await using other = await startApi();
   expect((await one.post('{"name":"Rex","categoryId":7}')).status).toBe(201);

@@ -25,7 +25,7 @@ const DEFAULTS = {
 
 const KEY = '0123456789abcdef';
 
-const ALLOWED = {
+const RULES = {
   PORT: 'must be an integer from 0 to 65535',
   DATABASE_URL: 'must be sqlite:PATH, mongodb://HOST/DATABASE or memory:',
   AUTO_MIGRATE: 'must be true or false',
@@ -45,10 +45,10 @@ const ALLOWED = {
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
-/** The configuration. Of its storage, only `persistent`: a storage consists of functions, which cannot be compared. */
-function read(environment: Record<string, string | undefined>) {
-  const { storage, ...others } = readConfig(environment);
-  return { ...others, persistent: storage.kind.persistent };
+/** Reads the configuration. `persistent` replaces the storage, because the functions of a storage cannot be compared. */
+function readComparable(environment: Record<string, string | undefined>) {
+  const { storage, ...settings } = readConfig(environment);
+  return { ...settings, persistent: storage.kind.persistent };
 }
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
@@ -62,15 +62,15 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 }
 
 describe('the configuration', () => {
-  it('has these defaults', () => {
-    expect(read({})).toStrictEqual(DEFAULTS);
+  it('has the default values when no variable is set', () => {
+    expect(readComparable({})).toStrictEqual(DEFAULTS);
   });
 
-  it('treats an empty variable as absent, and ignores other variables', () => {
+  it('treats an empty variable as absent, and ignores variables of other programs', () => {
     const empty = Object.fromEntries(
-      [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST'].map((name) => [name, '']),
+      [...Object.keys(RULES), 'HOST', 'METRICS_HOST'].map((name) => [name, '']),
     );
-    expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
+    expect(readComparable({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 
   it.each<[environment: Record<string, string>, fields: object]>([
@@ -104,20 +104,20 @@ describe('the configuration', () => {
     [{ SHUTDOWN_TIMEOUT: '1h' }, { shutdownTimeoutMs: 3_600_000 }],
     [{ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
   ])('accepts %j', (environment, fields) => {
-    expect(read(environment)).toStrictEqual({ ...DEFAULTS, ...fields });
+    expect(readComparable(environment)).toStrictEqual({ ...DEFAULTS, ...fields });
   });
 
   it('refuses TLS_CERT without TLS_KEY, and TLS_KEY without TLS_CERT', () => {
     const problem = 'TLS_CERT and TLS_KEY must be set together';
     expect(problemsOf({ TLS_CERT: 'cert.pem' })).toStrictEqual([problem]);
     expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
-    expect(problemsOf({ TLS_KEY: 'key.pem', PORT: 'http' })).toStrictEqual([`PORT ${ALLOWED.PORT}`, problem]);
+    expect(problemsOf({ TLS_KEY: 'key.pem', PORT: 'http' })).toStrictEqual([`PORT ${RULES.PORT}`, problem]);
   });
 
   it.each([
     ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', token: KEY }]],
     [
-      'several, with white space between them',
+      'several keys with white space between them',
       `a=${KEY} , ${KEY}X,\n b=${KEY}Y`,
       [
         { label: 'a', token: KEY },
@@ -125,9 +125,13 @@ describe('the configuration', () => {
         { label: 'b', token: `${KEY}Y` },
       ],
     ],
-    ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
-    ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
-  ])('accepts API_KEYS: %s', (_what, text, keys) => {
+    [
+      'a key with every kind of character that RFC 6750 allows',
+      'AZaz09-._~+/AZaz',
+      [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }],
+    ],
+    ['a key with a label and with padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
+  ])('accepts API_KEYS with %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
   });
 
@@ -137,7 +141,7 @@ describe('the configuration', () => {
     expect(problemsOf({ API_KEYS: `${KEY},key-1=${KEY}X` })).toStrictEqual([problem]);
   });
 
-  const REFUSED = {
+  const INVALID_VALUES = {
     PORT: ['x', '-1', '1.0', '080', '65536', '100000', ' 80', '80\n'],
     DATABASE_URL: [
       'memory',
@@ -182,15 +186,12 @@ describe('the configuration', () => {
     LOG_LEVEL: ['Info', 'none'],
     SHUTDOWN_DELAY: ['25', '3600001ms'],
     SHUTDOWN_TIMEOUT: ['25', '3600001ms'],
-  } satisfies Record<keyof typeof ALLOWED, readonly string[]>;
-  it.each(Object.entries(REFUSED).flatMap(([name, texts]) => texts.map((text) => [name, text] as const)))(
-    'refuses %s=%j with a line that names the allowed values',
-    (name, text) => {
-      expect(problemsOf({ [name]: text })).toStrictEqual([
-        `${name} ${ALLOWED[name as keyof typeof ALLOWED]}`,
-      ]);
-    },
-  );
+  } satisfies Record<keyof typeof RULES, readonly string[]>;
+  it.each(
+    Object.entries(INVALID_VALUES).flatMap(([name, texts]) => texts.map((text) => [name, text] as const)),
+  )('refuses %s=%j with a line that names the allowed values', (name, text) => {
+    expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${RULES[name as keyof typeof RULES]}`]);
+  });
 
   it.each([
     ['./data/x.db', './data/x.db'],
@@ -201,40 +202,40 @@ describe('the configuration', () => {
     ['file:./x.db', './x.db'],
     ['file:///var/x.db', '/var/x.db'],
     ['sqlite3:x.db', 'x.db'],
-  ])('suggests sqlite: when DATABASE_URL is the path of a file: %s', (DATABASE_URL, path) => {
+  ])('suggests a sqlite: URL when DATABASE_URL is the path of a file: %s', (DATABASE_URL, path) => {
     expect(problemsOf({ DATABASE_URL })).toStrictEqual([
       `DATABASE_URL is a path; did you mean sqlite:${path}?`,
     ]);
   });
 
   it('reports what is wrong with a URL of MongoDB, and repeats no part of the URL', () => {
-    const [problem = '', ...others] = problemsOf({ DATABASE_URL: 'mongodb://me:hunter@2@host/d' });
-    expect([problem, others]).toStrictEqual([
+    const [problem = '', ...furtherProblems] = problemsOf({ DATABASE_URL: 'mongodb://me:hunter@2@host/d' });
+    expect([problem, furtherProblems]).toStrictEqual([
       expect.stringMatching(/^DATABASE_URL must have its user and pass/),
       [],
     ]);
     expect(problem).not.toMatch(/hunter|me:/);
   });
 
-  it('reports all invalid variables together, each on one line, and repeats no value, which may be a secret', () => {
+  it('reports all invalid variables together, each on its own line, and repeats no value, because a value may be a secret', () => {
     const secret = 'hunter2';
-    const everything = {
-      ...Object.fromEntries(Object.keys(ALLOWED).map((name) => [name, secret])),
+    const invalidVariables = {
+      ...Object.fromEntries(Object.keys(RULES).map((name) => [name, secret])),
       HOST: `${secret}.example`,
       DATABASE_URL: `postgres://me:${secret}@localhost/db`,
       API_KEYS: `${secret}=${secret}`,
       PUBLIC_URL: `https://${secret}@petstore.example`,
     };
-    const lines = Object.entries(ALLOWED).map(([name, allowed]) => `${name} ${allowed}`);
-    expect(problemsOf(everything)).toStrictEqual(lines);
-    expect(() => readConfig(everything)).toThrow(lines.join('\n'));
+    const lines = Object.entries(RULES).map(([name, rule]) => `${name} ${rule}`);
+    expect(problemsOf(invalidVariables)).toStrictEqual(lines);
+    expect(() => readConfig(invalidVariables)).toThrow(lines.join('\n'));
   });
 
   it.each(['1', '4', 'auto'])(
-    'refuses WORKERS=%s, which was removed, and names its replacement',
+    'refuses WORKERS=%s, because this variable was removed, and describes its replacement',
     (WORKERS) => {
-      const place = 'start several services, each with a PORT of its own, behind a proxy';
-      expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${place}`]);
+      const replacement = 'start several services, each with a PORT of its own, behind a proxy';
+      expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${replacement}`]);
       expect(problemsOf({ WORKERS, PORT: 'http' })).toHaveLength(2);
       expect(problemsOf({ WORKERS: '' })).toStrictEqual([]);
     },
@@ -244,6 +245,6 @@ describe('the configuration', () => {
 it('the description of the variables has one line of at most 120 characters for each variable, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
   const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
-  const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
+  const all = [...Object.keys(RULES), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
   expect(new Set(names)).toStrictEqual(new Set(all));
 });

@@ -5,7 +5,7 @@ import { readTracing } from '../../../src/main/config/tracing.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
-const PROTOCOL = 'must be http/protobuf, usually at port 4318';
+const PROTOCOL_RULE = 'must be http/protobuf, usually at port 4318';
 
 const DEFAULTS = { sampler: 'parentbased_always_on', samplerRatio: 1 };
 
@@ -46,13 +46,13 @@ it('each storage has the name that OpenTelemetry gives to its database system', 
   expect(STORAGES.map(({ system }) => system)).toStrictEqual(['sqlite', 'mongodb', 'memory']);
 });
 
-// https://opentelemetry.io/docs/specs/otel/configuration/common/ and, for the argument of the sampler,
-// https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+// The valid values are in https://opentelemetry.io/docs/specs/otel/configuration/common/ and, for the argument of the
+// sampler, in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 it.each<[name: string, value: string, rule: string]>([
   ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
   ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
-  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'gRPC', PROTOCOL],
-  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', PROTOCOL],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'gRPC', PROTOCOL_RULE],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', PROTOCOL_RULE],
   [
     'OTEL_TRACES_SAMPLER',
     'sometimes',
@@ -70,7 +70,7 @@ it.each<[name: string, value: string, rule: string]>([
   });
 });
 
-it('an unknown exporter leaves tracing off when there is no endpoint', () => {
+it('tracing is off when the exporter is unknown and no endpoint is set', () => {
   const warnings = ['OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored'];
   expect(readTracing({ OTEL_TRACES_EXPORTER: 'console' })).toStrictEqual({
     tracing: undefined,
@@ -82,7 +82,7 @@ it('an unknown exporter leaves tracing off when there is no endpoint', () => {
 it.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'ftp://collector.example'],
-])('an endpoint that is no URL is refused together with other invalid variables: %s', (name, value) => {
+])('an endpoint that is no http URL is refused together with other invalid variables: %s', (name, value) => {
   expect(() => readConfig({ [name]: value, PORT: 'x' })).toThrow(
     new StartError([
       'PORT must be an integer from 0 to 65535',
@@ -96,9 +96,9 @@ it.each([
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example:4317/v1/traces'],
 ])('an endpoint with the gRPC port is used, and a warning names the port for HTTP: %s', (name, value) => {
   const given = { [name]: value };
-  const line = `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`;
+  const warning = `${name} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`;
   const tracing = { ...DEFAULTS, variables: given };
-  expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [line] });
-  const off = readTracing({ ...given, OTEL_TRACES_EXPORTER: 'none' });
-  expect(off).toStrictEqual({ tracing: undefined, problems: [], warnings: [] });
+  expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [warning] });
+  const withoutExporter = readTracing({ ...given, OTEL_TRACES_EXPORTER: 'none' });
+  expect(withoutExporter).toStrictEqual({ tracing: undefined, problems: [], warnings: [] });
 });

@@ -20,8 +20,9 @@ it.each([
   expect(withoutEffect({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
 });
 
-// Shells, desktops, systemd, containers, Kubernetes, CI, Node, npm, proxies, and other programs with such names.
-const OTHERS =
+// Variables of shells, desktops, systemd, containers, Kubernetes, CI, Node, npm and proxies, and variables of other
+// programs whose names are similar to those of the service.
+const FOREIGN_NAMES =
   `HOME HOSTNAME HOSTTYPE PATH PWD SHELL SHLVL TERM LANG LC_ALL USER LOGNAME MAIL EDITOR PAGER DISPLAY
   _ TZ PS1 IFS OLDPWD TMPDIR XDG_SESSION_ID SSH_TTY SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS COLORTERM LS_COLORS
   INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET LISTEN_PID STATE_DIRECTORY MEMORY_PRESSURE_WATCH SYSTEMD_EXEC_PID MAINPID
@@ -34,40 +35,45 @@ const OTHERS =
   );
 
 it('no warning is about a variable of another program, a variable of the service, or an empty variable', () => {
-  const others = Object.fromEntries([...OTHERS, ...VARIABLE_NAMES].map((name) => [name, 'x']));
-  expect(withoutEffect({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
+  const variables = Object.fromEntries([...FOREIGN_NAMES, ...VARIABLE_NAMES].map((name) => [name, 'x']));
+  expect(withoutEffect({ ...variables, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
 
-describe('a file .env in the working directory', () => {
+describe('a .env file in the working directory', () => {
   const FILE = 'PORT=0\nSHUTDOWN_DELAY=1s\nLOG_LEVEL=\nOTEL_SERVICE_NAME=zoo\nEDITOR=vi\n';
   const WARNING =
     'the file .env sets SHUTDOWN_DELAY, OTEL_SERVICE_NAME, but is not read; add --env .env to read it';
   const env = { ...SERVICE_ENV, API_KEYS: '0123456789abcdef' };
 
-  async function startBeside(makeEnv: (path: string) => Promise<unknown>, args: readonly string[]) {
+  async function startInDirectoryWith(makeEnv: (path: string) => Promise<unknown>, args: readonly string[]) {
     const directory = await testDirectory();
     await makeEnv(join(directory, '.env'));
     return run(process.execPath, [join(ROOT, 'bin/petstore.js'), ...args], env, directory);
   }
 
-  const write = (path: string) => writeFile(path, FILE);
+  const writeEnv = (path: string) => writeFile(path, FILE);
   const makePipe = (path: string) => run('mkfifo', [path]).succeeded();
 
   it.each([
-    ['that is not read causes a warning with the variables that it sets', write, [], [WARNING]],
-    ['that is read causes no warning', write, ['--env', '.env'], []],
-    ['that is a directory causes no warning', mkdir, [], []],
-    ['that is a named pipe causes no warning and no delay', makePipe, [], []],
+    [
+      'causes a warning with the variables that it sets when --env does not name the file',
+      writeEnv,
+      [],
+      [WARNING],
+    ],
+    ['causes no warning when --env names the file', writeEnv, ['--env', '.env'], []],
+    ['causes no warning when it is a directory', mkdir, [], []],
+    ['causes neither a warning nor a delay when it is a named pipe', makePipe, [], []],
   ])('%s', async (_, makeEnv, args, warnings) => {
-    const service = await startBeside(makeEnv, args);
+    const service = await startInDirectoryWith(makeEnv, args);
     await service.url();
     expect(service.log.slice(0, -1).map(({ level, msg }) => [level, msg])).toStrictEqual(
       warnings.map((line) => [40, line]),
     );
   });
 
-  it('that is not read causes the same warning in a command', async () => {
-    const command = await startBeside(write, ['export']);
+  it('causes a warning from a command when --env does not name the file', async () => {
+    const command = await startInDirectoryWith(writeEnv, ['export']);
     await command.ended;
     expect(command.stderr.split('\n')[0]).toBe(`petstore: ${WARNING}`);
   });

@@ -3,27 +3,30 @@ import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { errorFields } from '../../../src/main/log/error-fields.ts';
 
-const FULL = new Error('disk I/O error');
+const DISK_ERROR = new Error('disk I/O error');
 
 it.each([
-  ['without a cause', new StorageUnavailable('no primary'), 'no primary'],
-  ['with a cause', new StorageUnavailable('no file', { cause: FULL }), 'no file: disk I/O error'],
+  ['that has no cause', new StorageUnavailable('no primary'), 'no primary'],
+  ['that has a cause', new StorageUnavailable('no file', { cause: DISK_ERROR }), 'no file: disk I/O error'],
   [
-    'with a cause that its message repeats',
-    new StorageUnavailable('SQLite is unavailable: disk I/O error', { cause: FULL }),
+    'whose message contains the message of its cause',
+    new StorageUnavailable('SQLite is unavailable: disk I/O error', { cause: DISK_ERROR }),
     'SQLite is unavailable: disk I/O error',
   ],
   [
-    'with causes in a row',
-    new StorageUnavailable('a', { cause: new Error('b', { cause: FULL }) }),
+    'whose cause has a cause',
+    new StorageUnavailable('a', { cause: new Error('b', { cause: DISK_ERROR }) }),
     'a: b: disk I/O error',
   ],
-])('the log fields of a storage error %s contain each message once, and no stack', (_, error, message) => {
-  expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
-});
+])(
+  'the log fields of a storage error %s contain each message once, and contain no stack',
+  (_, error, message) => {
+    expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
+  },
+);
 
-it('the log fields of a bug contain its stack, and those of an error for the operator contain its properties', () => {
-  const fields = errorFields(new TypeError('boom', { cause: FULL }));
+it('the log fields of a bug contain its stack, and the log fields of a damaged pet contain its stack, its kind and its id', () => {
+  const fields = errorFields(new TypeError('boom', { cause: DISK_ERROR }));
   expect(fields).toMatchObject({
     type: 'TypeError',
     stack: expect.stringMatching(/TypeError: boom\n[^]*disk I/),

@@ -5,14 +5,17 @@ import { DONE, FAILED, preload, type Program, run, SERVICE, stop } from '../../s
 import { newFile } from '../../support/sqlite.ts';
 import { ask } from '../../support/client.ts';
 
-// Programs that hang are noticed soon.
+// A program that never ends fails its test after 30 s.
 vi.setConfig({ testTimeout: 30_000 });
 
 const PET = '{"name":"Rex","categoryId":1}';
-const MADE = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;
+const KEY_AND_URL = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;
 
-/** Starts the service, or a command, from a shell. Descriptor 9 is a pipe whose reader is gone. */
-function redirected(
+/**
+ * Runs the service, or the command in `args`, from a shell with this redirection. File descriptor 9 is a pipe whose
+ * reader has exited.
+ */
+function runRedirected(
   redirection: string,
   { args = '', ...env }: Record<string, string> & { args?: string } = {},
 ): Program {
@@ -20,11 +23,11 @@ function redirected(
   return run('bash', ['-c', line], { PORT: '0', DATABASE_URL: 'memory:', ...env });
 }
 
-/** A pipe that is full until it is read. */
-async function unread(): Promise<Fifo> {
-  const made = await Fifo.make();
-  made.fill();
-  return made;
+/** Makes a named pipe that is full, so that writes to the pipe wait until a test reads from it. */
+async function makeFullPipe(): Promise<Fifo> {
+  const pipe = await Fifo.make();
+  pipe.fill();
+  return pipe;
 }
 
 it.each([
@@ -34,12 +37,13 @@ it.each([
   ['is not read', 'SIGTERM', 0, undefined],
   ['is not read', 'SIGUSR2', 1, undefined],
 ] as const)(
-  'a service whose standard output %s continues to serve, and exits after %s with %i',
+  'a service whose standard output %s continues to answer requests, and exits after %s with code %i',
   async (_what, signal, code, redirection) => {
-    const service = redirected(redirection ?? `> '${(await unread()).path}'`, {
+    // On SIGUSR2 the service throws, as if it had a bug.
+    const service = runRedirected(redirection ?? `> '${(await makeFullPipe()).path}'`, {
       NODE_OPTIONS: preload("process.on('SIGUSR2', () => { throw new Error('boom') });"),
     });
-    const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
+    const [, key = '', url = ''] = await service.printed(KEY_AND_URL, 'stderr');
     for (const _ of numbers(40)) await ask(`${url}/livez`);
     expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201 });
     service.signal(signal);
@@ -48,8 +52,8 @@ it.each([
   },
 );
 
-it('the log reports how many lines were dropped when its reader returns, even at the level error', async () => {
-  const log = await unread();
+it('the log reports how many lines it has dropped when its reader reads again, even at the log level error', async () => {
+  const log = await makeFullPipe();
   const program = `
     import { openServiceLog } from './src/main/log/open-log.ts';
     import { requestLog } from './src/main/log/request-log.ts';
@@ -64,33 +68,33 @@ it('the log reports how many lines were dropped when its reader returns, even at
     program,
   ]);
   const [report = ''] = await log.read(/\{"level":40.*"msg":"log lines were dropped".*\n/);
-  const kept = log.text.match(/"audit":"pet.created"/g)?.length ?? 0;
-  expect(kept).toBeLessThan(10_000);
-  expect(JSON.parse(report)).toMatchObject({ lines: 10_000 - kept });
+  const keptLineCount = log.text.match(/"audit":"pet.created"/g)?.length ?? 0;
+  expect(keptLineCount).toBeLessThan(10_000);
+  expect(JSON.parse(report)).toMatchObject({ lines: 10_000 - keptLineCount });
 });
 
-describe('a first start', () => {
+describe('a service that makes an API key at its start', () => {
   it('serves requests when its standard error is closed', async () => {
-    const service = redirected('2>&-');
+    const service = runRedirected('2>&-');
     expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
     await stop(service);
   });
 
   it.each([
-    ['serves requests, and prints the key when a reader arrives', /Bearer pets_\w+' /],
-    ['serves requests, and exits with 0 when no reader arrives', undefined],
-  ])('whose standard error is not read %s', async (_what, key) => {
-    const errors = await unread();
-    const service = redirected(`2> '${errors.path}'`);
+    ['prints the key when a reader arrives', /Bearer pets_\w+' /],
+    ['exits with code 0 after SIGTERM when no reader arrives', undefined],
+  ])('serves requests while its standard error is not read, and %s', async (_what, keyPattern) => {
+    const errors = await makeFullPipe();
+    const service = runRedirected(`2> '${errors.path}'`);
     expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
-    if (key !== undefined) await errors.read(key);
+    if (keyPattern !== undefined) await errors.read(keyPattern);
     await stop(service);
   });
 });
 
 describe('a command', () => {
   it('reports that its standard output cannot be written', async () => {
-    const program = redirected('> /dev/full', { args: 'export --help' });
+    const program = runRedirected('> /dev/full', { args: 'export --help' });
     expect(await program.ended).toStrictEqual(FAILED);
     expect(program.stderr).toBe(
       'petstore: standard output cannot be written: ENOSPC: no space left on device, write\n',
@@ -102,25 +106,25 @@ describe('a command', () => {
     ['has no reader any more', '2>&9'],
     ['is not read', undefined],
   ])('completes and exits even if its standard error %s', async (_what, redirection) => {
-    const created = redirected(redirection ?? `2> '${(await unread()).path}'`, {
+    const command = runRedirected(redirection ?? `2> '${(await makeFullPipe()).path}'`, {
       DATABASE_URL: `sqlite:${await newFile()}`,
       args: 'keys create --label x',
     });
-    expect(await created.ended).toStrictEqual(DONE);
-    expect(created.stdout).toMatch(/^pets_\w+\n$/);
+    expect(await command.ended).toStrictEqual(DONE);
+    expect(command.stdout).toMatch(/^pets_\w+\n$/);
   });
 
   it('exits with 1 after an error that it cannot print because its standard error is not read', async () => {
-    const refused = redirected(`2> '${(await unread()).path}'`, {
+    const failedCommand = runRedirected(`2> '${(await makeFullPipe()).path}'`, {
       args: 'export --from sqlite:/nonexistent/petstore.db',
     });
-    expect(await refused.ended).toStrictEqual(FAILED);
+    expect(await failedCommand.ended).toStrictEqual(FAILED);
   });
 
-  it('waits for a reader of its output', async () => {
-    const output = await unread();
-    const waiting = redirected(`> '${output.path}'`, { args: '--help' });
+  it('waits until its standard output is read', async () => {
+    const output = await makeFullPipe();
+    const helpCommand = runRedirected(`> '${output.path}'`, { args: '--help' });
     await output.read(/Usage: bin\/petstore[^]+SHUTDOWN_TIMEOUT/);
-    expect(await waiting.ended).toStrictEqual(DONE);
+    expect(await helpCommand.ended).toStrictEqual(DONE);
   });
 });

@@ -5,21 +5,26 @@ import { DONE, run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { ask, KEY } from '../../support/client.ts';
 
-// The `script` of util-linux runs a program on a terminal. Other systems have a different `script`.
+// The command `script` of util-linux runs another program on a terminal. Some systems have a different `script`.
 const SCRIPT = 'script';
 const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
 
-it('the log contains a JSON line with exactly these fields for each request', async () => {
+it('each request is logged as one JSON line with exactly the expected fields', async () => {
   const { url, log, stop } = await startService({ API_KEYS: `ci=${KEY}` });
   await ask(`${url}/v1/pets/1?a=b`, { headers: { 'x-request-id': 'my-request' } });
   await ask(`${url}/livez`, { key: '' });
 
   await stop();
   const requests = log.filter(({ msg }) => msg === 'request');
-  const always = { level: 30, msg: 'request', time: expect.any(Number), durationMs: expect.any(Number) };
+  const commonFields = {
+    level: 30,
+    msg: 'request',
+    time: expect.any(Number),
+    durationMs: expect.any(Number),
+  };
   expect(requests).toStrictEqual([
     {
-      ...always,
+      ...commonFields,
       requestId: 'my-request',
       method: 'GET',
       route: '/v1/pets/:petId',
@@ -29,7 +34,7 @@ it('the log contains a JSON line with exactly these fields for each request', as
       keyLabel: 'ci',
     },
     {
-      ...always,
+      ...commonFields,
       requestId: expect.stringMatching(/^[\da-f-]{36}$/),
       method: 'GET',
       route: '/livez',
@@ -39,7 +44,7 @@ it('the log contains a JSON line with exactly these fields for each request', as
 });
 
 it.runIf(hasScript)(
-  'the log is text on a terminal: Ctrl-S stops no request, and Ctrl-C ends with exit code 0 (needs script of util-linux)',
+  'a service on a terminal logs text, answers requests after Ctrl-S, and exits with code 0 after Ctrl-C (needs `script` of util-linux)',
   async () => {
     const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
     const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
@@ -52,6 +57,7 @@ it.runIf(hasScript)(
     await ask(`${url}/nowhere`);
     await terminal.printed(/no route/);
 
+    // Ctrl-S stops the output of a terminal, and Ctrl-Q continues the output.
     const ctrl = { c: '\u0003', q: '\u0011', s: '\u0013' };
     terminal.write(ctrl.s);
     for (let n = 0; n < 100; n++) expect((await ask(`${url}/livez`)).status).toBe(200);

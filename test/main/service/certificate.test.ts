@@ -32,11 +32,11 @@ describe('the certificate and its key', () => {
   });
 
   it('can be in one file', async () => {
-    const both = PAIR.key + PAIR.cert;
-    const file = await fileWith(both);
+    const keyAndCert = PAIR.key + PAIR.cert;
+    const file = await fileWith(keyAndCert);
     expect(await readCertificate({ certFile: file, keyFile: file }, log)).toMatchObject({
-      cert: both,
-      key: both,
+      cert: keyAndCert,
+      key: keyAndCert,
     });
   });
 
@@ -59,7 +59,7 @@ describe('the certificate and its key', () => {
     expect(await problemsOf(file, key)).toStrictEqual(['TLS_CERT cannot be used: bad end line']);
   });
 
-  it('are refused without their contents, which may be secret', async () => {
+  it('are refused with an error that quotes no contents of the files, because the contents may be secret', async () => {
     const secret = await fileWith('-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n');
     const problems = [...(await problemsOf(secret, key)), ...(await problemsOf(cert, secret))];
     expect(problems).toHaveLength(2);
@@ -67,25 +67,25 @@ describe('the certificate and its key', () => {
   });
 });
 
-it('a second renewal reads the files when the first renewal ends', {
+it('a second renewal waits for the first renewal, and then reads the files', {
   timeout: 20_000,
 }, async () => {
   const file = await fileWith(PAIR.key + PAIR.cert);
-  const { promise: done, resolve } = Promise.withResolvers<void>();
-  const used: string[] = [];
-  const use = (pair: typeof PAIR) => {
-    if (used.push(pair.cert) === 2) resolve();
+  const { promise: secondUse, resolve } = Promise.withResolvers<void>();
+  const usedCertificates: string[] = [];
+  const useCertificate = (pair: typeof PAIR) => {
+    if (usedCertificates.push(pair.cert) === 2) resolve();
     writeFileSync(file, `${PAIR.key}${PAIR.cert}# later\n`);
   };
   const renew = certificateRenewal(
     { certFile: file, keyFile: file },
-    use,
+    useCertificate,
     pino({ level: 'silent' }, { write() {} }),
   );
   for (let n = 0; n < 2; n++) renew();
-  await done;
+  await secondUse;
 
-  expect(used.map((text) => text.endsWith('# later\n'))).toStrictEqual([false, true]);
+  expect(usedCertificates.map((text) => text.endsWith('# later\n'))).toStrictEqual([false, true]);
 });
 
 const certificate = {

@@ -9,33 +9,33 @@ import { startService } from '../../support/service.ts';
 import { damage, fileWith, newFile } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(1100);
-const DAMAGED = PETS[1050]!;
-const LINE =
-  `petstore: the pet with the id ${DAMAGED.id} is damaged in the storage: ` +
+const DAMAGED_PET = PETS[1050]!;
+const DAMAGED_PET_LINE =
+  `petstore: the pet with the id ${DAMAGED_PET.id} is damaged in the storage: ` +
   'status must be one of available, pending, sold\n';
 
-async function damagedFile(): Promise<string> {
+async function makeDamagedFile(): Promise<string> {
   const file = await fileWith(PETS);
-  damage(file, `UPDATE pets SET status = 'secret' WHERE id = ${DAMAGED.id}`);
+  damage(file, `UPDATE pets SET status = 'secret' WHERE id = ${DAMAGED_PET.id}`);
   return `sqlite:${file}`;
 }
 
 it.each<readonly [string, string, (damaged: string, sound: string, file: string) => readonly string[]]>([
   ['an export to standard output', petLines(PETS.slice(0, 1000)), (from) => ['export', '--from', from]],
   ['an export to a file', '', (from, _, file) => ['export', '--from', from, file]],
-  ['a copy to it', '', (to, from) => ['copy', '--from', from, '--to', to]],
-])('a damaged pet stops %s, and no file is left', async (_, printed, argumentsFor) => {
+  ['a copy to the damaged storage', '', (to, from) => ['copy', '--from', from, '--to', to]],
+])('a damaged pet stops %s, which leaves no new file', async (_, printed, argumentsFor) => {
   const target = await newFile();
   const sound = `sqlite:${await fileWith(PETS)}`;
-  const program = await fails(argumentsFor(await damagedFile(), sound, target));
-  expect([program.stdout, program.stderr]).toStrictEqual([printed, LINE]);
+  const program = await fails(argumentsFor(await makeDamagedFile(), sound, target));
+  expect([program.stdout, program.stderr]).toStrictEqual([printed, DAMAGED_PET_LINE]);
   expect(await readdir(dirname(target))).toStrictEqual([]);
 });
 
-const lineOf = (id: string) =>
+const damagedKeyLine = (id: string) =>
   `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
 
-async function withKeys() {
+async function makeFileWithKeys() {
   const file = await newFile();
   const DATABASE_URL = `sqlite:${file}`;
   const create = async (label: string) => {
@@ -48,7 +48,7 @@ async function withKeys() {
 }
 
 it('a damaged API key is refused with 503, and the other keys stay valid', async () => {
-  const { DATABASE_URL, good, bad } = await withKeys();
+  const { DATABASE_URL, good, bad } = await makeFileWithKeys();
   const { url, log, logged } = await startService({ API_KEYS: '', DATABASE_URL });
 
   const answer = await ask(`${url}/v1/pets`, { key: bad.token });
@@ -63,11 +63,11 @@ it('a damaged API key is refused with 503, and the other keys stay valid', async
   expect(JSON.stringify(log)).not.toContain('secret');
 });
 
-it('a damaged API key is listed with the other keys, as text and as JSON, and the other commands name it', async () => {
-  const { DATABASE_URL, good, bad } = await withKeys();
+it('a damaged API key is listed with the other keys, as text and as JSON, and show, revoke and rotate fail with an error that names it', async () => {
+  const { DATABASE_URL, good, bad } = await makeFileWithKeys();
 
   const table = await fails(['keys', 'list'], { DATABASE_URL });
-  expect(table.stderr).toBe(`petstore: read from ${DATABASE_URL}\n${lineOf(bad.id)}`);
+  expect(table.stderr).toBe(`petstore: read from ${DATABASE_URL}\n${damagedKeyLine(bad.id)}`);
   expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
   expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
 
@@ -77,6 +77,6 @@ it('a damaged API key is listed with the other keys, as text and as JSON, and th
 
   for (const command of ['show', 'revoke', 'rotate']) {
     const program = await fails(['keys', command, bad.id], { DATABASE_URL });
-    expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
+    expect([program.stdout, program.stderr]).toStrictEqual(['', damagedKeyLine(bad.id)]);
   }
 });

@@ -8,28 +8,31 @@ import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":7}';
 
-/** A create that may be repeated. */
-const once = { body: PET, headers: { 'idempotency-key': 'a-key-for-one-create' } };
+/** A create that may be repeated, because it has an idempotency key. */
+const repeatableCreate = { body: PET, headers: { 'idempotency-key': 'a-key-for-one-create' } };
 
-/** SQLite itself uses `fsync`, so an injection into `fdatasync` reaches the flushes of the log only. */
-async function started(inject: string, more: Record<string, string> = {}) {
+/**
+ * Starts a service with a fault that strace injects. A fault in `fdatasync` affects only the flushes of the write-ahead
+ * log by the service, because SQLite itself uses `fsync`.
+ */
+async function startWithFault(inject: string, furtherEnv: Record<string, string> = {}) {
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const env = { DATABASE_URL, API_KEYS: KEY };
-  const { program } = await traced([], { env: { ...env, UV_THREADPOOL_SIZE: '4', ...more }, inject });
+  const { program } = await traced([], { env: { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv }, inject });
   const restarted = async () => run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env }).url();
   return { program, restarted, url: await program.url() };
 }
 
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-it('a service whose disk fails to flush exits with code 74 and one line, sends no further answer, and can start again', async () => {
-  // Each thread of the pool has its own count.
-  const { program, restarted, url } = await started('fdatasync:error=EIO:when=2', {
+it('a service whose disk fails to flush exits with code 74, logs one line, sends no further answer, and can start again', async () => {
+  // strace counts the calls of each thread separately, so the pool has only one thread.
+  const { program, restarted, url } = await startWithFault('fdatasync:error=EIO:when=2', {
     UV_THREADPOOL_SIZE: '1',
   });
   expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
 
-  await expect(ask(`${url}/v1/pets`, once)).rejects.toThrow('fetch failed');
+  await expect(ask(`${url}/v1/pets`, repeatableCreate)).rejects.toThrow('fetch failed');
   expect(await program.ended).toStrictEqual({ code: 74, signal: null });
   expect(program.log.at(-1)).toStrictEqual({
     level: 60,
@@ -41,8 +44,8 @@ it('a service whose disk fails to flush exits with code 74 and one line, sends n
 
   const next = await restarted();
   expect(await ask(`${next}/v1/pets/1`)).toMatchObject({ status: 200 });
-  // It was committed, and the page cache still has it.
-  expect(await ask(`${next}/v1/pets`, once)).toMatchObject({
+  // The pet was committed, and the page cache of the system still has it.
+  expect(await ask(`${next}/v1/pets`, repeatableCreate)).toMatchObject({
     status: 201,
     headers: { 'idempotent-replayed': 'true' },
     body: expect.stringContaining('"id":2'),
@@ -58,7 +61,7 @@ it.each([
   const first = run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env });
   await first.url();
   await first.kill();
-  const log = await readFile(join(directory, 'petstore.db-wal'));
+  const logBytes = await readFile(join(directory, 'petstore.db-wal'));
   const { program } = await traced(args, { env, inject: 'fsync:error=ENOSPC:when=1+' });
 
   expect(await program.ended).toStrictEqual({ code: 74, signal: null });
@@ -66,13 +69,13 @@ it.each([
   expect(`${program.stdout}${program.stderr}`).toMatch(
     /no space left on device, fsync; this process ends without/,
   );
-  expect((await readFile(join(directory, 'petstore.db-wal'))).equals(log)).toBe(true);
+  expect((await readFile(join(directory, 'petstore.db-wal'))).equals(logBytes)).toBe(true);
 });
 
-it('a service whose disk never completes a flush still reads pets, and a kill -9 then loses no pet that it has shown', async () => {
-  const { program, restarted, url } = await started('fdatasync:delay_enter=600000000');
+it('a service whose disk never completes a flush continues to read pets, and a kill -9 loses no pet that a client has seen', async () => {
+  const { program, restarted, url } = await startWithFault('fdatasync:delay_enter=600000000');
   const answers: number[] = [];
-  const creating = ask(`${url}/v1/pets`, once).then(({ status }) => answers.push(status));
+  const creating = ask(`${url}/v1/pets`, repeatableCreate).then(({ status }) => answers.push(status));
   creating.catch(() => {});
 
   expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503 });
@@ -84,7 +87,7 @@ it('a service whose disk never completes a flush still reads pets, and a kill -9
 
   // The pet was committed, and no client has seen it.
   const next = await restarted();
-  expect(await ask(`${next}/v1/pets`, once)).toMatchObject({
+  expect(await ask(`${next}/v1/pets`, repeatableCreate)).toMatchObject({
     status: 201,
     body: expect.stringContaining('"id":1'),
   });

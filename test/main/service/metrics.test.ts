@@ -10,14 +10,14 @@ import { DONE, run, runService, SERVICE, SERVICE_ENV } from '../../support/proce
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 
-const ON = { METRICS_PORT: '0' };
+const METRICS_ON = { METRICS_PORT: '0' };
 const PET = '{"name":"Rex","categoryId":7}';
 
-const requests = (method: string, route: string, status_class: string) =>
+const requestCountOf = (method: string, route: string, status_class: string) =>
   `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
 
 it('the metrics of a service count its requests and its calls to the storage', async () => {
-  const env = { ...ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}`, RATE_LIMIT: '600/60s' };
+  const env = { ...METRICS_ON, METRICS_HOST: '0.0.0.0', API_KEYS: `tom=${KEY}`, RATE_LIMIT: '600/60s' };
   const { url, metricsUrl } = await startService(env);
   expect(metricsUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/metrics$/);
   await ask(`${url}/v1/pets`, { body: PET });
@@ -31,12 +31,12 @@ it('the metrics of a service count its requests and its calls to the storage', a
   await ask(`${url}/readyz`);
   const series = await scrape(metricsUrl);
   expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
-    [requests('POST', '/v1/pets', '2xx')]: 2,
-    [requests('GET', '/v1/pets', '2xx')]: 1,
-    [requests('GET', '/v1/pets/:petId', '2xx')]: 1,
-    [requests('HEAD', '/v1/pets/:petId', '4xx')]: 1,
-    [requests('GET', 'none', '4xx')]: 3,
-    [requests('GET', '/readyz', '2xx')]: 1,
+    [requestCountOf('POST', '/v1/pets', '2xx')]: 2,
+    [requestCountOf('GET', '/v1/pets', '2xx')]: 1,
+    [requestCountOf('GET', '/v1/pets/:petId', '2xx')]: 1,
+    [requestCountOf('HEAD', '/v1/pets/:petId', '4xx')]: 1,
+    [requestCountOf('GET', 'none', '4xx')]: 3,
+    [requestCountOf('GET', '/readyz', '2xx')]: 1,
   });
   const { version, commit } = readBuild();
   expect(nonZero(series, 'petstore_')).toMatchObject({
@@ -54,14 +54,14 @@ it('the metrics of a service count its requests and its calls to the storage', a
   });
   expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
   expect(series.get('http_requests_in_flight')).toBe(0);
-  // None came yet.
+  // The series exists before the first answer with this status.
   expect(series.get('http_responses_total{status="302"}')).toBe(0);
   expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
 });
 
 describe('the port of the metrics', () => {
-  it('answers during a drain, and closes last', async () => {
-    const service = runService({ ...ON, API_KEYS: KEY });
+  it('answers requests during a drain, and is closed when the service has ended', async () => {
+    const service = runService({ ...METRICS_ON, API_KEYS: KEY });
     const url = await service.url();
     const { metricsUrl } = await service.logged(/metrics at [^"]+/);
     expect(metricsUrl).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/metrics$/);
@@ -78,9 +78,9 @@ describe('the port of the metrics', () => {
   });
 
   it('answers bytes that are not HTTP, and neither counts nor logs its own requests and connections', async () => {
-    const { url, metricsUrl = '', log } = await startService(ON);
+    const { url, metricsUrl = '', log } = await startService(METRICS_ON);
     const connection = await connect(metricsUrl);
-    // It begins like TLS.
+    // The first byte is that of a TLS handshake.
     await connection.send('\x16nonsense\r\n\r\n');
     expect((await connection.answer()).status).toBe(400);
     const other = await connect(url);
@@ -98,25 +98,30 @@ describe('the port of the metrics', () => {
   it('logs why a scrape failed, and completes a scrape in progress before it closes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    let text = (): Promise<string> => Promise.reject(new Error('boom'));
+    let readMetrics = (): Promise<string> => Promise.reject(new Error('boom'));
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
     const metricsHost = HAS_IPV6 ? '::1' : '127.0.0.1';
-    const served = await serveMetrics(() => text(), { metricsHost, metricsPort: 0 }, log);
-    expect((await ask(served.url)).status).toBe(500);
+    const metricsServer = await serveMetrics(() => readMetrics(), { metricsHost, metricsPort: 0 }, log);
+    expect((await ask(metricsServer.url)).status).toBe(500);
     expect(lines).toStrictEqual([expect.stringMatching(/"message":"boom".*"msg":"failure"/)]);
-    text = async () => {
-      void served[Symbol.asyncDispose]();
+    readMetrics = async () => {
+      void metricsServer[Symbol.asyncDispose]();
       vi.advanceTimersByTime(199);
       return 'a 1\n';
     };
-    expect((await scrape(served.url)).get('a')).toBe(1);
+    expect((await scrape(metricsServer.url)).get('a')).toBe(1);
   });
 
-  it('leaves enough file descriptors to the API, however many clients connect', async () => {
+  it('leaves enough file descriptors for the API when many clients connect to this port', async () => {
     const DATABASE_URL = `sqlite:${await newFile()}`;
     const command = `ulimit -n 64; exec '${process.execPath}' ${SERVICE.join(' ')}`;
-    const service = run('bash', ['-c', command], { ...SERVICE_ENV, ...ON, API_KEYS: KEY, DATABASE_URL });
+    const service = run('bash', ['-c', command], {
+      ...SERVICE_ENV,
+      ...METRICS_ON,
+      API_KEYS: KEY,
+      DATABASE_URL,
+    });
     const url = await service.url();
     const { metricsUrl } = await service.logged(/metrics at [^"]+/);
     for (let n = 1; n < 80; n++) await connect(String(metricsUrl));
@@ -127,8 +132,8 @@ describe('the port of the metrics', () => {
     }
   });
 
-  it('stops the start with one line if another program uses the port', async () => {
-    const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
+  it('stops the start with one line if another service uses this port', async () => {
+    const { port: METRICS_PORT } = new URL((await startService(METRICS_ON)).metricsUrl ?? '');
     await expect(startService({ METRICS_PORT })).rejects.toThrow(
       `METRICS_PORT is ${METRICS_PORT}, which is in use on 127.0.0.1: stop what uses it, or set another METRICS_PORT`,
     );

@@ -10,8 +10,8 @@ import { testDirectory } from '../../support/test-directory.ts';
 const API_KEY = 'hunter2-hunter2-hunter2';
 const PASSWORD = 'correct-horse-battery';
 
-/** Sends the key in every place where it does not belong, and in forms that are not valid. */
-async function misuse(url: string, key: string): Promise<void> {
+/** Sends the key in wrong places of requests, and in invalid forms. */
+async function misuseKey(url: string, key: string): Promise<void> {
   const body = JSON.stringify({ name: 'Rex', categoryId: 1 });
   await Promise.all([
     ask(`${url}/v1/pets`, { key: `${key}x` }),
@@ -39,7 +39,7 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
   const programs: Pick<Program, 'stdout' | 'stderr'>[] = [];
-  const shown: string[] = [];
+  const printedKeys: string[] = [];
   const petstore = async (args: readonly string[]) => {
     const command = new Command(args, env);
     programs.push(command);
@@ -48,15 +48,15 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   };
   const makeKey = async (...args: readonly string[]) => {
     const { stdout } = await petstore(['keys', ...args]);
-    shown.push(stdout);
+    printedKeys.push(stdout);
     return stdout.trim();
   };
 
-  const starting = runService(env);
-  programs.push(starting);
-  const [, made = ''] = await starting.printed(/Bearer (\S+)'/, 'stderr');
-  await misuse(await starting.url(), made);
-  await stop(starting);
+  const firstService = runService(env);
+  programs.push(firstService);
+  const [, startKey = ''] = await firstService.printed(/Bearer (\S+)'/, 'stderr');
+  await misuseKey(await firstService.url(), startKey);
+  await stop(firstService);
 
   const service = runService({ ...env, API_KEYS: `env=${API_KEY}`, RATE_LIMIT: '100/1s' });
   programs.push(service);
@@ -72,32 +72,32 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
     petstore(['export', `${directory}/pets.ndjson`]),
   ]);
   await petstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
-  for (const one of [API_KEY, key, next]) await misuse(url, one);
+  for (const one of [API_KEY, key, next]) await misuseKey(url, one);
 
-  // The log of a storage failure (503) and of a bug (500).
+  // The service logs a storage failure (503) and a bug (500).
   await rename(file, `${file}-moved`);
   const body = '{"name":"Rex","categoryId":1}';
   expect((await ask(`${url}/v1/pets`, { key: API_KEY, body })).status).toBe(503);
   await rename(`${file}-moved`, file);
-  const other = new DatabaseSync(file);
-  other.exec('ALTER TABLE pets RENAME TO lost');
+  const database = new DatabaseSync(file);
+  database.exec('ALTER TABLE pets RENAME TO lost');
   expect((await ask(`${url}/v1/pets`, { key: API_KEY })).status).toBe(500);
-  other.close();
+  database.close();
   await stop(service);
 
-  const printed = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
+  const allOutput = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
   const secrets = [key, next].map((one) => one.split('_')[2]!);
-  for (const text of shown) expect(printed.split(text)).toHaveLength(2);
-  for (const secret of secrets) expect(printed.split(secret)).toHaveLength(2);
-  // Once, in the command to paste.
-  expect(printed.split(made.split('_')[2]!)).toHaveLength(2);
-  expect(printed).not.toContain(API_KEY);
-  // The programs did log what they did.
-  expect(printed).toContain('"msg":"failure"');
-  expect(printed).toContain('"audit":"key.revoked"');
+  for (const text of printedKeys) expect(allOutput.split(text)).toHaveLength(2);
+  for (const secret of secrets) expect(allOutput.split(secret)).toHaveLength(2);
+  // The key that the first service made is printed once, in its curl command.
+  expect(allOutput.split(startKey.split('_')[2]!)).toHaveLength(2);
+  expect(allOutput).not.toContain(API_KEY);
+  // These lines show that `allOutput` has the logs.
+  expect(allOutput).toContain('"msg":"failure"');
+  expect(allOutput).toContain('"audit":"key.revoked"');
 });
 
-it('the service prints no secret of its environment when it cannot start', async () => {
+it('the service and its commands print no secret of their environment when they fail', async () => {
   const urls = [
     `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
     `mongodb://me:${PASSWORD}@/petstore`,

@@ -4,7 +4,7 @@ import { ask, KEY, stalledCreate } from '../../support/client.ts';
 import { preload, runService } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-/** The clock of the service stands still. On SIGUSR2 it jumps from one long timer to the next. */
+/** Stops the clock of the service. On SIGUSR2, the clock jumps to the end of each timer of at least 1 s, one by one. */
 const JUMPING_CLOCK = preload(`
   const { setTimeout, clearTimeout, setImmediate } = globalThis;
   let nowMs = 0;
@@ -23,23 +23,23 @@ const JUMPING_CLOCK = preload(`
     timers.delete(next);
     nowMs = next.atMs;
     next.run();
-    // The sockets that it has closed tell so within some turns.
+    // Sockets that the timer has closed report this within a few turns of the event loop.
     let turns = 50;
     const wait = () => (turns-- > 0 ? setImmediate(wait) : jump());
     wait();
   };
   process.on('SIGUSR2', jump);
-  // A stop ends the process whatever is left.
+  // This timer keeps the event loop alive, so that only the shutdown can end the process.
   setInterval(() => {}, 1_000);`);
 
-/** A disk that hangs. */
+/** Simulates a disk on which no flush ends. */
 const FLUSHES_NEVER_END = preload(`
   import fs from 'node:fs';
   import { syncBuiltinESMExports } from 'node:module';
   fs.fdatasync = () => console.log('{"msg":"flush"}');
   syncBuiltinESMExports();`);
 
-it('a shutdown accepts requests for SHUTDOWN_DELAY, cuts off the remaining ones SHUTDOWN_TIMEOUT later, and then ends', async () => {
+it('a shutdown accepts requests for SHUTDOWN_DELAY, cuts off the remaining requests SHUTDOWN_TIMEOUT later, and then ends', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_DELAY: '10s', NODE_OPTIONS: JUMPING_CLOCK });
   const { cutOff } = await stalledCreate(await service.url());
   service.signal('SIGTERM');

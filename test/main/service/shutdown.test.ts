@@ -4,44 +4,47 @@ import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../s
 import { scrape } from '../../support/metrics.ts';
 import { DONE, FAILED, LONG_DELAY, preload, runService } from '../../support/process.ts';
 
-/** For NODE_OPTIONS: a module that runs the statement on SIGUSR2. */
+/** Returns a value of NODE_OPTIONS that makes the process run the statement on SIGUSR2. */
 const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { ${statement} })`);
 
-/** None is sent. */
-const TRACES = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_off' };
+/** Tracing is on, but the sampler drops every trace. */
+const TRACING_ON = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_off' };
 
 it.each([
   ['SIGINT', 'SIGTERM'],
   ['SIGHUP', 'SIGINT'],
-] as const)('%s lets a request in flight finish, even if it and %s follow', async (signal, other) => {
-  const service = runService({ API_KEYS: KEY });
-  const { complete } = await stalledCreate(await service.url());
+] as const)(
+  '%s lets a request in flight finish, even if a second signal of this kind and %s follow',
+  async (signal, other) => {
+    const service = runService({ API_KEYS: KEY });
+    const { complete } = await stalledCreate(await service.url());
 
-  service.signal(signal);
-  expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
-  service.signal(signal);
-  service.signal(other);
+    service.signal(signal);
+    expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
+    service.signal(signal);
+    service.signal(other);
 
-  expect(await complete()).toStrictEqual(CREATED);
-  expect(await service.ended).toStrictEqual(DONE);
-  expect(service.log.map(({ msg }) => msg)).toStrictEqual([
-    expect.stringMatching(/^listening on /),
-    'shutting down',
-    'audit',
-    'request',
-    'stopped',
-  ]);
-  expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
-  expect(service.stderr).toBe('');
-});
+    expect(await complete()).toStrictEqual(CREATED);
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.map(({ msg }) => msg)).toStrictEqual([
+      expect.stringMatching(/^listening on /),
+      'shutting down',
+      'audit',
+      'request',
+      'stopped',
+    ]);
+    expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
+    expect(service.stderr).toBe('');
+  },
+);
 
 it.each([
   ['SIGHUP', DONE, []],
-  // A bug.
+  // On SIGUSR2 the service throws, as if it had a bug.
   ['SIGUSR2', FAILED, ['stopping because of a bug']],
 ] as const)(
-  'a signal ends a start that waits for the storage and serves metrics: %s',
-  async (signal, end, told) => {
+  '%s ends a start that waits for the storage and already serves metrics',
+  async (signal, end, bugLines) => {
     const { port, asked } = await silentServer();
     const METRICS_PORT = `${await freePort()}`;
     const env = { METRICS_PORT, NODE_OPTIONS: onSigusr2("throw new TypeError('boom')") };
@@ -52,7 +55,7 @@ it.each([
     service.signal(signal);
 
     expect(await service.ended).toStrictEqual(end);
-    expect(service.log.map(({ msg }) => msg)).toStrictEqual([...told, 'shutting down']);
+    expect(service.log.map(({ msg }) => msg)).toStrictEqual([...bugLines, 'shutting down']);
     expect(service.stderr).toBe('');
   },
 );
@@ -70,7 +73,7 @@ it('a drain accepts requests for SHUTDOWN_DELAY, while /readyz answers 503', asy
   await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-it('a drain refuses connections above MAX_CONNECTIONS, and reports how many connections SHUTDOWN_TIMEOUT cut off', async () => {
+it('a service refuses connections above MAX_CONNECTIONS, and its drain reports how many connections it cut off after SHUTDOWN_TIMEOUT', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
   const url = await service.url();
   const { cutOff } = await stalledCreate(url);
@@ -84,26 +87,30 @@ it('a drain refuses connections above MAX_CONNECTIONS, and reports how many conn
 
 it.each([
   ['an unhandled rejection', "Promise.reject(new TypeError('boom'))", {}],
-  ['an uncaught exception while tracing is on', "throw new TypeError('boom')", TRACES],
+  ['an uncaught exception while tracing is on', "throw new TypeError('boom')", TRACING_ON],
   ['a bug in a drain', "process.emit('SIGTERM'); throw new TypeError('boom')", { SHUTDOWN_TIMEOUT: '10s' }],
-])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug, env) => {
-  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
-  const { complete } = await stalledCreate(await service.url());
+])(
+  '%s is logged, and ends the service with exit code 1 after the requests in flight are answered',
+  async (_, bug, env) => {
+    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
+    const { complete } = await stalledCreate(await service.url());
 
-  service.signal('SIGUSR2');
-  expect(await service.logged('stopping because of a bug')).toMatchObject({
-    level: 60,
-    err: { type: 'TypeError', message: 'boom', stack: expect.stringMatching(/^TypeError: boom\n {4}at /) },
-  });
+    service.signal('SIGUSR2');
+    expect(await service.logged('stopping because of a bug')).toMatchObject({
+      level: 60,
+      err: { type: 'TypeError', message: 'boom', stack: expect.stringMatching(/^TypeError: boom\n {4}at /) },
+    });
 
-  expect(await complete()).toStrictEqual(CREATED);
-  expect(await service.ended).toStrictEqual(FAILED);
-  expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
-});
+    expect(await complete()).toStrictEqual(CREATED);
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+  },
+);
 
-it('a storage that cannot be closed is logged, and ends the service with 1', async () => {
-  const fails = "AsyncDisposableStack.prototype.disposeAsync = () => Promise.reject(new TypeError('boom'))";
-  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(fails) });
+it('a failure to close the storage is logged, and ends the service with exit code 1', async () => {
+  const failingClose =
+    "AsyncDisposableStack.prototype.disposeAsync = () => Promise.reject(new TypeError('boom'))";
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(failingClose) });
   await service.url();
   service.signal('SIGTERM');
   expect(await service.ended).toStrictEqual(FAILED);

@@ -10,27 +10,27 @@ const KEY = '0123456789abcdef';
 
 const now = () => new Date('2026-12-24T12:00:00Z');
 
-/** What to do, where the storage can keep a key. */
-const RUN = 'run: bin/petstore keys create --label NAME';
+/** The advice when the storage is persistent, so that it can keep a key. */
+const RUN_CREATE = 'run: bin/petstore keys create --label NAME';
 
 const NO_KEYS = await keysWith();
 
 const digest = (key: string) => hash('sha256', key, 'buffer');
 
-/** A log that keeps its lines. */
-function recording() {
+/** Makes a log that collects its lines. */
+function makeLog() {
   const lines: string[] = [];
   const at = (level: string) => (message: string) => void lines.push(`${level}: ${message}`);
   return { lines, log: { info: at('info'), warn: at('warn') } };
 }
 
-async function withoutKeys(env: Record<string, string>, isLogged = false): Promise<StartKeys> {
+async function startWithoutStoredKeys(env: Record<string, string>, isLogged = false): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
   return startKeys(readConfig(env), NO_KEYS, { now, log: { info: fail, warn: fail }, isLogged });
 }
 
-it('the keys of API_KEYS are stored as SHA-256 digests, and no other key is made', async () => {
-  expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
+it('the service knows the keys of API_KEYS by their SHA-256 digests, and makes no further key', async () => {
+  expect(await startWithoutStoredKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
     known: [
       { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
       { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
@@ -42,7 +42,7 @@ describe('when there is no key', () => {
   it.each(['127.255.0.9', 'localhost', '::1', ''])(
     'a key is made if only this machine can reach the service: HOST=%s',
     async (HOST) => {
-      const { known, made } = await withoutKeys({ HOST });
+      const { known, made } = await startWithoutStoredKeys({ HOST });
       const { id, token } = made!;
       expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
       expect(known).toStrictEqual([
@@ -52,28 +52,31 @@ describe('when there is no key', () => {
   );
 
   it.each([
-    ['0.0.0.0', '', RUN],
-    ['128.0.0.1', '', RUN],
-    ['127.0.0.1.example', '', RUN],
-    ['localhost.example', '', RUN],
+    ['0.0.0.0', '', RUN_CREATE],
+    ['128.0.0.1', '', RUN_CREATE],
+    ['127.0.0.1.example', '', RUN_CREATE],
+    ['localhost.example', '', RUN_CREATE],
     ['::', 'memory:', 'set API_KEYS'],
-  ])('the start is refused if others can reach the service: HOST=%s', async (HOST, DATABASE_URL, hint) => {
-    const problem =
-      'there is no API key yet, and HOST is no loopback address, so others can reach the service';
-    const refusal = new StartError([`${problem}; ${hint}`]);
-    for (const isLogged of [false, true])
-      await expect(withoutKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
-    const { known } = await withoutKeys({ HOST, API_KEYS: KEY });
-    expect(known).toMatchObject([{ caller: { label: 'key-1' } }]);
-  });
+  ])(
+    'the start is refused if other machines can reach the service: HOST=%s',
+    async (HOST, DATABASE_URL, hint) => {
+      const problem =
+        'there is no API key yet, and HOST is no loopback address, so others can reach the service';
+      const refusal = new StartError([`${problem}; ${hint}`]);
+      for (const isLogged of [false, true])
+        await expect(startWithoutStoredKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
+      const { known } = await startWithoutStoredKeys({ HOST, API_KEYS: KEY });
+      expect(known).toMatchObject([{ caller: { label: 'key-1' } }]);
+    },
+  );
 
   it.each([
-    ['sqlite:./pets.db', RUN],
+    ['sqlite:./pets.db', RUN_CREATE],
     ['memory:', 'set API_KEYS'],
   ])(
-    'no key is made if a log would record it, and the log reports what to do: %s',
+    'no key is made if a log would record the key, and the log reports what to do: DATABASE_URL=%s',
     async (DATABASE_URL, hint) => {
-      const { lines, log } = recording();
+      const { lines, log } = makeLog();
       const keys = await startKeys(readConfig({ DATABASE_URL }), NO_KEYS, { now, log, isLogged: true });
       expect(keys).toStrictEqual({ known: [] });
       expect(lines).toStrictEqual([`warn: there is no API key yet; ${hint}`]);
@@ -82,8 +85,8 @@ describe('when there is no key', () => {
 });
 
 describe('when the storage has a key in any state', () => {
-  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and the service needs none: HOST=%s', async (HOST) => {
-    const { lines, log } = recording();
+  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and the start succeeds: HOST=%s', async (HOST) => {
+    const { lines, log } = makeLog();
 
     const [config, revoked] = [readConfig({ HOST }), aKey(2, { revokedAt: now() })];
 
@@ -97,8 +100,8 @@ describe('when the storage has a key in any state', () => {
     ]);
   });
 
-  it('the log names a damaged key, which is as invalid as an expired key and which a request may not find', async () => {
-    const { lines, log } = recording();
+  it('the log names a damaged key, and reports that no key is valid if every other key has expired', async () => {
+    const { lines, log } = makeLog();
     const damaged = new DamagedApiKey('0123456789abcdef', 'label must be there');
     const stored = { list: async () => [damaged, aKey(1, { expiresAt: now() })] };
 

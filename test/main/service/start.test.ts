@@ -35,23 +35,26 @@ describe('a service', () => {
     [{ HOST: '0.0.0.0', TRUST_PROXY: 'true' }, []],
     [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://petstore.example' }, []],
     [{ HOST: '127.0.0.2' }, []],
-  ])('recommends a proxy if others can reach it without a proxy: %j', async (env, lines) => {
-    const { log } = await startService(env);
-    expect(log.map(({ msg }) => msg)).toStrictEqual(lines);
-  });
+  ])(
+    'recommends a proxy only if other machines can reach the service and no variable names a proxy: %j',
+    async (env, lines) => {
+      const { log } = await startService(env);
+      expect(log.map(({ msg }) => msg)).toStrictEqual(lines);
+    },
+  );
 
   it.skipIf(process.platform !== 'linux')(
-    'closes each of its sockets once when it stops (needs /proc of Linux)',
+    'closes all of its sockets when it stops (needs /proc of Linux)',
     async () => {
       const sockets = async () => (await openFilesIn('socket:')).length;
-      const before = await sockets();
+      const earlierCount = await sockets();
       const { metricsUrl = '', stop } = await startService({ METRICS_PORT: '0' });
       await connect(metricsUrl);
       const stopping = stop();
       expect(stop()).toBe(stopping);
       expect(await stopping).toBe(0);
-      // The client has not closed its end.
-      expect(await sockets()).toBeLessThanOrEqual(before + 1);
+      // One socket may remain, because the client has not closed its end of the connection.
+      expect(await sockets()).toBeLessThanOrEqual(earlierCount + 1);
     },
   );
 
@@ -61,8 +64,8 @@ describe('a service', () => {
   });
 });
 
-// test/main/command-line/slow-storages.test.ts has the record when it stops.
-it('a service with its keys in the storage records the last use of a key after the request, and repeats a failed record', async () => {
+// test/main/command-line/slow-storages.test.ts tests that a service records the last use of a key when it stops.
+it('a service records the last use of a stored key after the request, and tries again when the record fails', async () => {
   const file = await newFile();
   const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
   const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
@@ -81,18 +84,21 @@ it('a service that cannot listen closes its SQLite file and the port of its metr
   const env = { DATABASE_URL: `sqlite:${await newFile()}`, METRICS_PORT: `${await freePort()}` };
   const { port: PORT } = await silentServer();
   await expect(startService({ ...env, PORT })).rejects.toThrow(/^PORT is /);
-  // One of them would be in use.
+  // This start would fail if the file or the port were still in use.
   expect((await ask(`${(await startService(env)).url}/readyz`)).status).toBe(200);
 });
 
-it.each(['127.0.0.1', '0.0.0.0'])('a service at HOST=%s refuses METRICS_PORT as its PORT', async (HOST) => {
-  const PORT = `${await freePort()}`;
-  await expect(startService({ HOST, PORT, METRICS_PORT: PORT })).rejects.toThrow(
-    `PORT is ${PORT}, which is in use on ${HOST}: stop what uses it, or set another PORT`,
-  );
-});
+it.each(['127.0.0.1', '0.0.0.0'])(
+  'a service at HOST=%s refuses a PORT that is also its METRICS_PORT',
+  async (HOST) => {
+    const PORT = `${await freePort()}`;
+    await expect(startService({ HOST, PORT, METRICS_PORT: PORT })).rejects.toThrow(
+      `PORT is ${PORT}, which is in use on ${HOST}: stop what uses it, or set another PORT`,
+    );
+  },
+);
 
-it('a service logs a warning and answers 503 when its SQLite file is moved away, and recovers when the file returns', async () => {
+it('a service logs a warning and answers creates with 503 when its SQLite file is moved away, and recovers when the file returns', async () => {
   const file = await newFile();
   const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
   await rename(file, `${file}-moved`);

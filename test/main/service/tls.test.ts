@@ -11,10 +11,10 @@ import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
 
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 const READ_AGAIN = 'TLS_CERT and TLS_KEY were read again, for new connections';
-const REFUSED = 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use';
+const REFUSED_PAIR = 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use';
 
-/** A service whose certificate and key are copies, and a function that replaces them. */
-async function started(env: Record<string, string> = {}) {
+/** Starts a service with copies of a certificate and its key. `replace` replaces both copies. */
+async function startWithCopies(env: Record<string, string> = {}) {
   const directory = await testDirectory();
   const [TLS_CERT, TLS_KEY] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   const replace = async (cert: string, key: string) => {
@@ -26,8 +26,8 @@ async function started(env: Record<string, string> = {}) {
   return { service, url: await service.url(), replace };
 }
 
-/** The certificate that a new connection gets. */
-async function certificate(url: string): Promise<string | undefined> {
+/** Returns the subject of the certificate that a new connection receives. */
+async function subjectAt(url: string): Promise<string | undefined> {
   const socket = connectTls({ host: '127.0.0.1', port: Number(new URL(url).port), ca: ROOT_CERT });
   try {
     await once(socket, 'secureConnect');
@@ -38,12 +38,12 @@ async function certificate(url: string): Promise<string | undefined> {
 }
 
 const subjectOf = async (file: string) => new X509Certificate(await readFile(file)).subject;
-const OLD = await subjectOf(PEM_FILES.cert);
-const NEW = await subjectOf(PEM_FILES.renewedCert);
+const OLD_SUBJECT = await subjectOf(PEM_FILES.cert);
+const NEW_SUBJECT = await subjectOf(PEM_FILES.renewedCert);
 
 const messages = ({ log }: Program) => log.map(({ msg }) => msg);
 
-it('the start prints a curl command that works with any certificate, and a warning if the certificate has expired', async () => {
+it('the start prints a curl command that works with any certificate, and logs a warning if the certificate has expired', async () => {
   const service = runService({ ...TLS, TLS_CERT: PEM_FILES.expiredCert });
   const [line] = await service.printed(/curl --insecure -H .*$/m, 'stderr');
   expect(await run('bash', ['-c', `${line} --silent --show-error`]).succeeded()).toBe('[]');
@@ -52,30 +52,30 @@ it('the start prints a curl command that works with any certificate, and a warni
 });
 
 it('SIGHUP reloads the certificate for new connections, refuses an invalid pair, and lets a request in flight finish', async () => {
-  const { service, url, replace } = await started();
+  const { service, url, replace } = await startWithCopies();
   expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
-  expect(await certificate(url)).toBe(OLD);
+  expect(await subjectAt(url)).toBe(OLD_SUBJECT);
   const { complete } = await stalledCreate(url);
 
   await replace(PEM_FILES.renewedCert, PEM_FILES.key);
   service.signal('SIGHUP');
-  expect(await service.logged(REFUSED)).toMatchObject({
+  expect(await service.logged(REFUSED_PAIR)).toMatchObject({
     level: 50,
     problems: ['TLS_KEY is not the private key of TLS_CERT in PEM form: key values mismatch'],
   });
-  expect(await certificate(url)).toBe(OLD);
+  expect(await subjectAt(url)).toBe(OLD_SUBJECT);
 
   await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
-  expect(await certificate(url)).toBe(OLD);
+  expect(await subjectAt(url)).toBe(OLD_SUBJECT);
   service.signal('SIGHUP');
   expect(await service.logged(READ_AGAIN)).toMatchObject({ level: 30, validTo: expect.any(String) });
-  expect(await certificate(url)).toBe(NEW);
+  expect(await subjectAt(url)).toBe(NEW_SUBJECT);
 
   await replace(PEM_FILES.expiredCert, PEM_FILES.key);
   service.signal('SIGHUP');
   expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
 
-  // Its connection says `Connection: close` in a drain only.
+  // `CREATED` has the header `Connection: close`, which the service sends only during a drain.
   service.signal('SIGTERM');
   await service.logged('shutting down');
   expect(await complete()).toStrictEqual(CREATED);
@@ -84,7 +84,7 @@ it('SIGHUP reloads the certificate for new connections, refuses an invalid pair,
   expect(service.stderr).toBe('');
 });
 
-it('SIGHUP does not end a start with a certificate that waits for the storage, but SIGTERM does', async () => {
+it('SIGHUP does not end the start of a service with TLS while it waits for the storage, but SIGTERM does', async () => {
   const { port, asked } = await silentServer();
   const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
   await asked;

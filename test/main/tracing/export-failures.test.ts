@@ -9,66 +9,70 @@ const MINUTE_MS = 60_000;
 
 beforeEach(() => void fakeClock());
 
-/** An exporter whose exports end as told, and what was logged. */
-function watching() {
+/** Watches an exporter. `failExport` and `succeedExport` export two spans, and `lines` collects the log lines. */
+function watchExporter() {
   const lines: unknown[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
   let result: { code: ExportResultCode; error?: Error };
-  const exporter = { export: (_: unknown, done: (given: typeof result) => void) => done(result) };
+  const exporter = { export: (_: unknown, done: (exportResult: typeof result) => void) => done(result) };
   const { watched } = watchExports({ ...exporter, shutdown: async () => {} }, log);
-  const exports = (given: typeof result) => {
-    result = given;
-    watched.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(given));
+  const exportWith = (exportResult: typeof result) => {
+    result = exportResult;
+    watched.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(exportResult));
   };
   return {
     lines,
-    fails: (error?: Error) => exports({ code: ExportResultCode.FAILED, ...(error && { error }) }),
-    succeeds: () => exports({ code: ExportResultCode.SUCCESS }),
+    failExport: (error?: Error) => exportWith({ code: ExportResultCode.FAILED, ...(error && { error }) }),
+    succeedExport: () => exportWith({ code: ExportResultCode.SUCCESS }),
   };
 }
 
 const WARNING = { level: 40, msg: 'traces are not exported: spans are lost' };
-const OVER = { level: 30, msg: 'traces are exported again' };
+const RECOVERY = { level: 30, msg: 'traces are exported again' };
 
 it('an outage of the receiver is logged with one line when it begins and one line when it ends', () => {
-  const { lines, fails, succeeds } = watching();
-  succeeds();
-  for (let n = 0; n < 3; n++) fails(new Error('refused'));
+  const { lines, failExport, succeedExport } = watchExporter();
+  succeedExport();
+  for (let n = 0; n < 3; n++) failExport(new Error('refused'));
   vi.advanceTimersByTime(MINUTE_MS);
-  succeeds();
-  succeeds();
-  fails(new Error('late'));
+  succeedExport();
+  succeedExport();
+  failExport(new Error('late'));
   vi.advanceTimersByTime(MINUTE_MS);
-  succeeds();
+  succeedExport();
   expect(lines).toStrictEqual([
     { ...WARNING, reason: 'refused' },
-    OVER,
+    RECOVERY,
     { ...WARNING, reason: 'late' },
-    OVER,
+    RECOVERY,
   ]);
 });
 
-it('a receiver that fails again within a minute is logged as one outage', () => {
-  const { lines, fails, succeeds } = watching();
+it('failures less than a minute apart are logged as one outage', () => {
+  const { lines, failExport, succeedExport } = watchExporter();
   for (let minute = 0; minute < 10; minute++) {
-    fails(new Error('refused'));
+    failExport(new Error('refused'));
     vi.advanceTimersByTime(MINUTE_MS - 1);
-    succeeds();
+    succeedExport();
   }
   expect(lines).toStrictEqual([{ ...WARNING, reason: 'refused' }]);
 });
 
 it.each([
-  ['its message', new Error('Unauthorized'), 'Unauthorized'],
+  ['the message of its error', new Error('Unauthorized'), 'Unauthorized'],
   [
-    'its message and its code',
+    'the message and the code of its error',
     Object.assign(new Error('Unauthorized'), { code: 401, data: 'secret' }),
     'Unauthorized, 401',
   ],
-  ['its code alone', Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }), 'ECONNREFUSED'],
-  ['the word unknown if there is no error', undefined, 'unknown'],
+  [
+    'the code of its error when the error has no message',
+    Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+    'ECONNREFUSED',
+  ],
+  ['the word unknown when it has no error', undefined, 'unknown'],
 ])('the logged reason of a failed export is %s', (_, error, reason) => {
-  const { lines, fails } = watching();
-  fails(error);
+  const { lines, failExport } = watchExporter();
+  failExport(error);
   expect(lines).toStrictEqual([{ ...WARNING, reason }]);
 });

@@ -13,30 +13,38 @@ beforeAll(() => {
 });
 afterAll(() => context.disable());
 
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const SPAN = 'b7ad6b7169203331';
-const IDS = { trace_id: TRACE, span_id: SPAN, trace_flags: '01' };
-const AWAY = new StorageUnavailable('no primary');
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const SPAN_ID = 'b7ad6b7169203331';
+const IDS = { trace_id: TRACE_ID, span_id: SPAN_ID, trace_flags: '01' };
+const UNAVAILABLE = new StorageUnavailable('no primary');
 
 /** Reports during a request. Returns the trace ids of the log line. */
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
   const log = tracedRequestLog(logger, requestSpans(new TracerProvider().getTracer('test')));
-  const active = trace.setSpanContext(ROOT_CONTEXT, { traceId: TRACE, spanId: SPAN, traceFlags: 1 });
-  context.with(active, () => report(log));
+  const activeContext = trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: TRACE_ID,
+    spanId: SPAN_ID,
+    traceFlags: 1,
+  });
+  context.with(activeContext, () => report(log));
   const { trace_id, span_id, trace_flags } = lines[0] ?? {};
   expect(lines).toHaveLength(1);
   return { trace_id, span_id, trace_flags };
 }
 
-const NONE = { trace_id: undefined, span_id: undefined, trace_flags: undefined };
+const NO_IDS = { trace_id: undefined, span_id: undefined, trace_flags: undefined };
 
 it.each<[string, object, (log: RequestLog) => void]>([
-  ["a request's failure has the ids of its span", IDS, (log) => log.failed(AWAY, 'r1')],
-  ['a request that was not counted has the ids of its span', IDS, (log) => log.notLimited(AWAY, 'r1')],
-  ['a failure without a request has no ids', NONE, (log) => log.failed(AWAY, undefined)],
-  ['a connection error has no ids', NONE, (log) => log.connectionError({ kind: 'refused' })],
+  ['a failed request has the ids of its span', IDS, (log) => log.failed(UNAVAILABLE, 'r1')],
+  [
+    'a request that the rate limiter could not count has the ids of its span',
+    IDS,
+    (log) => log.notLimited(UNAVAILABLE, 'r1'),
+  ],
+  ['a failure without a request has no ids', NO_IDS, (log) => log.failed(UNAVAILABLE, undefined)],
+  ['a connection error has no ids', NO_IDS, (log) => log.connectionError({ kind: 'refused' })],
 ])('the log line of %s', (_, ids, report) => {
   expect(idsOf(report)).toStrictEqual(ids);
 });

@@ -6,22 +6,23 @@ import { OtlpReceiver } from '../../support/otlp-receiver.ts';
 import { type Program, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const CALLER = 'b7ad6b7169203331';
-const SAMPLED = { traceparent: `00-${TRACE}-${CALLER}-01` };
-const UNSAMPLED = { traceparent: `00-${TRACE}-${CALLER}-00` };
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const CALLER_SPAN = 'b7ad6b7169203331';
+const SAMPLED_HEADERS = { traceparent: `00-${TRACE_ID}-${CALLER_SPAN}-01` };
+const UNSAMPLED_HEADERS = { traceparent: `00-${TRACE_ID}-${CALLER_SPAN}-00` };
 
-const ID = /^[0-9a-f]{16}$/;
+const SPAN_ID_FORM = /^[0-9a-f]{16}$/;
 
+// The kinds of spans in the protocol OTLP.
 const INTERNAL = 1;
 const SERVER = 2;
 const CLIENT = 3;
-const UNSET = { code: 0, message: undefined };
+const UNSET_STATUS = { code: 0, message: undefined };
 
-type Traced = { readonly receiver: OtlpReceiver; readonly service: Program; readonly url: string };
+type TracedService = { readonly receiver: OtlpReceiver; readonly service: Program; readonly url: string };
 
-/** A service that sends its spans to a receiver, the last ones when it stops. */
-async function traced(env: Record<string, string> = {}): Promise<Traced> {
+/** Starts a service that sends its spans to a receiver. The service sends its last spans when it stops. */
+async function startTraced(env: Record<string, string> = {}): Promise<TracedService> {
   const receiver = await OtlpReceiver.start();
   const service = runService({
     API_KEYS: `tests=${KEY}`,
@@ -31,27 +32,32 @@ async function traced(env: Record<string, string> = {}): Promise<Traced> {
   return { receiver, service, url: await service.url() };
 }
 
-/** Ends the service, which sends the spans that are left. */
-async function stopped({ service }: Traced): Promise<void> {
+/** Stops the service, which then sends its last spans. */
+async function stopTraced({ service }: TracedService): Promise<void> {
   await stop(service);
   expect(service.stderr).toBe('');
 }
 
-/** The log lines about requests. */
-function linesOf({ service }: Traced): Record<string, unknown>[] {
+/** Returns the log lines about requests. */
+function linesOf({ service }: TracedService): Record<string, unknown>[] {
   return service.log.filter(({ msg }) => msg === 'request' || msg === 'audit' || msg === 'failure');
 }
 
-it('a counted request has a span, which is the parent of its use case, which is the parent of its call to the storage', async () => {
+it('a create has three nested spans: for the request, for the use case and for the call to the storage', async () => {
   const sampler = 'parentbased_always_off';
-  const run = await traced({ METRICS_PORT: '0', TRUST_PROXY: 'true', OTEL_TRACES_SAMPLER: sampler });
-  const { receiver, url } = run;
+  const traced = await startTraced({ METRICS_PORT: '0', TRUST_PROXY: 'true', OTEL_TRACES_SAMPLER: sampler });
+  const { receiver, url } = traced;
   const answer = await ask(`${url}/v1/pets?`, {
     body: '{"name":"Rex","categoryId":7}',
-    headers: { ...SAMPLED, tracestate: 'a=1,b=2', 'x-request-id': 'r1', 'x-forwarded-proto': 'https' },
+    headers: {
+      ...SAMPLED_HEADERS,
+      tracestate: 'a=1,b=2',
+      'x-request-id': 'r1',
+      'x-forwarded-proto': 'https',
+    },
   });
   expect(answer.status).toBe(201);
-  await stopped(run);
+  await stopTraced(traced);
 
   const [insert, create, request] = receiver.spans;
   const resource = {
@@ -62,117 +68,121 @@ it('a counted request has a span, which is the parent of its use case, which is 
     'telemetry.sdk.name': 'opentelemetry',
     'telemetry.sdk.version': expect.any(String),
   };
-  const common = {
-    traceId: TRACE,
-    spanId: expect.stringMatching(ID),
+  const commonFields = {
+    traceId: TRACE_ID,
+    spanId: expect.stringMatching(SPAN_ID_FORM),
     traceState: 'a=1,b=2',
-    status: UNSET,
+    status: UNSET_STATUS,
     resource,
   };
-  // test/adapters/tracing has every attribute.
+  // The tests in test/adapters/tracing compare every attribute.
   expect(receiver.spans).toMatchObject([
-    { ...common, name: 'insert pets', kind: CLIENT, parentSpanId: create?.spanId },
-    { ...common, name: 'CreatePet', kind: INTERNAL, parentSpanId: request?.spanId, attributes: {} },
+    { ...commonFields, name: 'insert pets', kind: CLIENT, parentSpanId: create?.spanId },
+    { ...commonFields, name: 'CreatePet', kind: INTERNAL, parentSpanId: request?.spanId, attributes: {} },
     {
-      ...common,
+      ...commonFields,
       name: 'POST /v1/pets',
       kind: SERVER,
-      parentSpanId: CALLER,
+      parentSpanId: CALLER_SPAN,
       attributes: { 'http.response.header.x-request-id': ['r1'], 'petstore.key.id': 'tests' },
     },
   ]);
   expect(request?.attributes).toMatchObject({ 'url.scheme': 'https' });
-  expect(new Set([insert?.spanId, create?.spanId, request?.spanId, CALLER])).toHaveProperty('size', 4);
+  expect(new Set([insert?.spanId, create?.spanId, request?.spanId, CALLER_SPAN])).toHaveProperty('size', 4);
   expect(receiver.exports[0]).toMatchObject({
     path: '/v1/traces',
     headers: { 'content-type': 'application/x-protobuf' },
   });
-  const ids = { trace_id: TRACE, span_id: request?.spanId, trace_flags: '01' };
-  expect(linesOf(run)).toMatchObject([
-    { msg: 'audit', requestId: 'r1', ...ids },
-    { msg: 'request', requestId: 'r1', ...ids },
+  const traceIds = { trace_id: TRACE_ID, span_id: request?.spanId, trace_flags: '01' };
+  expect(linesOf(traced)).toMatchObject([
+    { msg: 'audit', requestId: 'r1', ...traceIds },
+    { msg: 'request', requestId: 'r1', ...traceIds },
   ]);
 });
 
 it('pipelined requests without a valid traceparent have separate traces, and a 5xx answer marks its span as an error', async () => {
-  const run = await traced();
-  const client = await connect(run.url);
+  const traced = await startTraced();
+  const client = await connect(traced.url);
   const get = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: petstore.example\r\nTraceparent: not a traceparent\r\n\r\n`;
   await client.send(get('/livez') + get('/livez') + 'not HTTP\r\n\r\n');
   for (const status of [200, 200, 400]) expect((await client.answer()).status).toBe(status);
-  await ask(`${run.url}/livez`, { headers: UNSAMPLED });
-  // The service has the beginning of the second request when it answers the first one.
-  const draining = await connect(run.url);
-  await draining.send(`${get('/livez')}GET /readyz HTTP/1.1\r\n`);
-  expect(await draining.answer()).toMatchObject({ status: 200 });
-  run.service.signal('SIGTERM');
-  await run.service.logged('shutting down');
-  await draining.send('Host: petstore.example\r\n\r\n');
-  expect(await draining.answer()).toMatchObject({ status: 503 });
-  await stopped(run);
+  await ask(`${traced.url}/livez`, { headers: UNSAMPLED_HEADERS });
+  // The answer to the first request shows that the service has received the beginning of the second request.
+  const lateClient = await connect(traced.url);
+  await lateClient.send(`${get('/livez')}GET /readyz HTTP/1.1\r\n`);
+  expect(await lateClient.answer()).toMatchObject({ status: 200 });
+  traced.service.signal('SIGTERM');
+  await traced.service.logged('shutting down');
+  await lateClient.send('Host: petstore.example\r\n\r\n');
+  expect(await lateClient.answer()).toMatchObject({ status: 503 });
+  await stopTraced(traced);
   const attributes = { 'server.address': 'petstore.example', 'server.port': 80 };
-  const live = { name: 'GET /livez', parentSpanId: undefined, status: UNSET, attributes };
-  expect(run.receiver.spans).toMatchObject([
-    live,
-    live,
-    live,
+  const livezSpan = { name: 'GET /livez', parentSpanId: undefined, status: UNSET_STATUS, attributes };
+  expect(traced.receiver.spans).toMatchObject([
+    livezSpan,
+    livezSpan,
+    livezSpan,
     {
       name: 'GET /readyz',
       status: { code: 2, message: undefined },
       attributes: { 'http.response.status_code': 503, 'error.type': '503' },
     },
   ]);
-  const ids = run.receiver.spans.map(({ traceId }) => traceId);
-  expect(new Set(ids)).toHaveProperty('size', 4);
-  const lines = linesOf(run).map(({ status, trace_id, trace_flags }) => [status, trace_id, trace_flags]);
-  // What is not HTTP is no request: its line names no trace.
+  const traceIds = traced.receiver.spans.map(({ traceId }) => traceId);
+  expect(new Set(traceIds)).toHaveProperty('size', 4);
+  const lines = linesOf(traced).map(({ status, trace_id, trace_flags }) => [status, trace_id, trace_flags]);
+  // Bytes that are not HTTP have no span, so their log line names no trace.
   const expected = [
-    [200, ids[0], '01'],
-    [200, ids[1], '01'],
+    [200, traceIds[0], '01'],
+    [200, traceIds[1], '01'],
     [400, undefined, undefined],
-    [200, TRACE, '00'],
-    [200, ids[2], '01'],
-    [503, ids[3], '01'],
+    [200, TRACE_ID, '00'],
+    [200, traceIds[2], '01'],
+    [503, traceIds[3], '01'],
   ];
   expect(new Set(lines)).toStrictEqual(new Set(expected));
 });
 
-it("a client's mistake does not mark its span as an error, and no span contains a query, key or body", async () => {
-  const run = await traced();
-  const { url, receiver } = run;
+it('a 4xx answer does not mark its span as an error, and no span contains a query, an API key or a body', async () => {
+  const traced = await startTraced();
+  const { url, receiver } = traced;
   const { token } = mintKey();
   await ask(`${url}/v1/pets/7`);
   await ask(`${url}/v1/pets?secret=query`);
   await ask(`${url}/v1/pets`, { body: '{"name":"secret body","categoryId":"7"}' });
   await ask(`${url}/v1/pets`, { key: token });
-  await stopped(run);
+  await stopTraced(traced);
   const requests = receiver.spans.filter(({ kind }) => kind === SERVER);
-  const seen = requests.map(({ name, attributes }) => [name, attributes['http.response.status_code']]);
-  expect(seen).toStrictEqual([
+  const answers = requests.map(({ name, attributes }) => [name, attributes['http.response.status_code']]);
+  expect(answers).toStrictEqual([
     ['GET /v1/pets/:petId', 404],
     ['GET /v1/pets', 400],
     ['POST /v1/pets', 400],
     ['GET', 401],
   ]);
-  expect(receiver.spans.map(({ status }) => status)).toStrictEqual(receiver.spans.map(() => UNSET));
-  const first = receiver.spans.filter(({ traceId }) => traceId === requests[0]?.traceId);
-  expect(first.map(({ name }) => name)).toStrictEqual(['findById pets', 'GetPet', 'GET /v1/pets/:petId']);
-  const lookup = receiver.spans.find(({ name }) => name === 'findById api_keys');
-  expect(lookup).toMatchObject({ parentSpanId: requests[3]?.spanId });
+  expect(receiver.spans.map(({ status }) => status)).toStrictEqual(receiver.spans.map(() => UNSET_STATUS));
+  const firstSpans = receiver.spans.filter(({ traceId }) => traceId === requests[0]?.traceId);
+  expect(firstSpans.map(({ name }) => name)).toStrictEqual([
+    'findById pets',
+    'GetPet',
+    'GET /v1/pets/:petId',
+  ]);
+  const keySpan = receiver.spans.find(({ name }) => name === 'findById api_keys');
+  expect(keySpan).toMatchObject({ parentSpanId: requests[3]?.spanId });
   expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
 });
 
-it('requests at the same time have separate trees of spans, even if one operation of the storage serves them all', async () => {
+it('concurrent requests have separate trees of spans, even if the storage commits their pets together', async () => {
   const directory = await testDirectory();
   const sampler = { OTEL_TRACES_SAMPLER: 'always_on' };
-  const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db`, ...sampler });
+  const traced = await startTraced({ DATABASE_URL: `sqlite:${directory}/pets.db`, ...sampler });
   const clients = 20;
   const body = '{"name":"Rex","categoryId":7}';
-  await Promise.all(Array.from({ length: clients }, () => ask(`${run.url}/v1/pets`, { body })));
-  await ask(`${run.url}/livez`, { headers: UNSAMPLED });
-  await stopped(run);
-  const { spans } = run.receiver;
+  await Promise.all(Array.from({ length: clients }, () => ask(`${traced.url}/v1/pets`, { body })));
+  await ask(`${traced.url}/livez`, { headers: UNSAMPLED_HEADERS });
+  await stopTraced(traced);
+  const { spans } = traced.receiver;
   const requests = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
   expect(requests).toHaveLength(clients);
   for (const { traceId, spanId, name } of requests) {
@@ -185,23 +195,23 @@ it('requests at the same time have separate trees of spans, even if one operatio
       attributes: { 'db.system.name': 'sqlite' },
     });
   }
-  expect(spans.at(-1)).toMatchObject({ name: 'GET /livez', traceId: TRACE, parentSpanId: CALLER });
+  expect(spans.at(-1)).toMatchObject({ name: 'GET /livez', traceId: TRACE_ID, parentSpanId: CALLER_SPAN });
 });
 
 it.each([
   { OTEL_TRACES_SAMPLER: 'always_off' },
   { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
-])('the sampler %j sends no span of a sampled trace, and the log has its ids', async (env) => {
-  const run = await traced(env);
-  await ask(`${run.url}/livez`, { headers: SAMPLED });
-  await stopped(run);
-  expect(run.receiver.spans).toStrictEqual([]);
-  expect(linesOf(run)).toMatchObject([
-    { trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags: '00' },
+])('the service sends no span when %j, and its log line has the trace id', async (env) => {
+  const traced = await startTraced(env);
+  await ask(`${traced.url}/livez`, { headers: SAMPLED_HEADERS });
+  await stopTraced(traced);
+  expect(traced.receiver.spans).toStrictEqual([]);
+  expect(linesOf(traced)).toMatchObject([
+    { trace_id: TRACE_ID, span_id: expect.stringMatching(SPAN_ID_FORM), trace_flags: '00' },
   ]);
 });
 
-it('the tracing variables can come from the file of --env', async () => {
+it('the tracing variables can be set in the file of --env', async () => {
   const receiver = await OtlpReceiver.start();
   const file = `${await testDirectory()}/.env`;
   await writeFile(
