@@ -3,11 +3,11 @@ import { Interrupted } from './program/process.ts';
 // Signals have no default action for the first process of a container, so their handlers come first.
 const interruption = new AbortController();
 const interrupt = (signal: Interrupted['signal']) => interruption.abort(new Interrupted(signal));
-// The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for that.
-const hangUp = Promise.withResolvers<() => void>();
+// The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for the decision.
+const hangUpAction = Promise.withResolvers<() => void>();
 process.on('SIGINT', () => interrupt('SIGINT'));
 process.on('SIGTERM', () => interrupt('SIGTERM'));
-process.on('SIGHUP', () => void hangUp.promise.then((act) => act()));
+process.on('SIGHUP', () => void hangUpAction.promise.then((act) => act()));
 
 /** After 1 s the process ends, even if standard error has not accepted the last lines. */
 const LAST_LINES_MS = 1_000;
@@ -24,15 +24,15 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
       // Opened only by a command that reads standard input.
       stdin: () => process.stdin,
       signal: interruption.signal,
-      onHangUp: (act = () => interrupt('SIGHUP')) => hangUp.resolve(act),
+      onHangUp: (act = () => interrupt('SIGHUP')) => hangUpAction.resolve(act),
       storages: STORAGES,
       serve: async (io) => (await import('./service/serve.ts')).serve(io),
     }),
   )
-  .then(end);
+  .then(endProcess);
 
 /** @param exitCode `undefined`: the service runs on */
-function end(exitCode: number | undefined): void {
+function endProcess(exitCode: number | undefined): void {
   if (exitCode === undefined) return;
   process.exitCode = exitCode;
   // An interrupted command may have abandoned an unresponsive storage.

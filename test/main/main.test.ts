@@ -66,7 +66,7 @@ const emitEarly = (signal: string) =>
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 
 describe('a signal before the commands are loaded', () => {
-  it('ends the start', async () => {
+  it('ends the start of the service when the signal is SIGTERM', async () => {
     const service = runService({ API_KEYS: KEY, NODE_OPTIONS: emitEarly('SIGTERM') });
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', 'SIGTERM']);

@@ -17,8 +17,8 @@ it('a new storage keeps the data that the commands write to it', async () => {
   };
   expect(await runPetstore('import', 'examples/pets.ndjson')).toBe('imported 300 pets\n');
   await runPetstore('keys', 'create', '--label', 'till');
-  const copied = await runPetstore('copy', '--from', 'slow:one', '--to', 'slow:two');
-  expect(copied).toBe('copied 300 pets\ncopied 1 API key\n');
+  const copyOutput = await runPetstore('copy', '--from', 'slow:one', '--to', 'slow:two');
+  expect(copyOutput).toBe('copied 300 pets\ncopied 1 API key\n');
   expect(await runPetstore('export', '--from', 'slow:two')).toBe(await readDocument('examples/pets.ndjson'));
 });
 

@@ -13,13 +13,13 @@ type Invocation = {
    * @throws {UsageError} when the command line is wrong
    */
   readonly perform: (session: Session) => Promise<number | undefined>;
-  /** Such as `bin/petstore keys create --help`. */
+  /** For example `bin/petstore keys create --help`. */
   readonly help: string;
   readonly env?: string;
   readonly json?: true;
 };
 
-const ENVIRONMENT = () => `
+const environmentHelp = () => `
 Variables and their defaults; an empty one counts as not set; --env FILE reads them from a file:
 ${describeVariables()}
 
@@ -32,8 +32,8 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
  * @param columns the width of the help
  */
 export function parseCommandLine(argv: readonly string[], columns = 120): Invocation {
-  let text = '';
-  let perform: Invocation['perform'] = (session) => session.print(text).then(() => 0);
+  let helpText = '';
+  let perform: Invocation['perform'] = (session) => session.print(helpText).then(() => 0);
   const { version, commit } = readBuild();
   const petstore = new Command(PROGRAM)
     .description('A pet catalogue with a JSON HTTP API.')
@@ -44,10 +44,10 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .option('--json', 'write the answer of the command as JSON')
     .helpCommand('help [COMMAND]', 'Shows the help of a command.')
     .configureHelp({ showGlobalOptions: true, subcommandDescription: firstSentence })
-    .addHelpText('after', ENVIRONMENT)
+    .addHelpText('after', environmentHelp)
     .exitOverride()
     .configureOutput({
-      writeOut: (part) => void (text += part),
+      writeOut: (part) => void (helpText += part),
       // Errors of commander become UsageErrors.
       outputError: () => {},
       writeErr: () => {},
@@ -57,7 +57,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
   petstore
     .command('serve')
     .description('Runs the service (the default command).')
-    .addHelpText('after', ENVIRONMENT)
+    .addHelpText('after', environmentHelp)
     .action(() => void (perform = serve));
   const actionOf: ActionOf =
     (work) =>
@@ -73,11 +73,11 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     petstore.parse(isNested ? [...argv.slice(1), '--help'] : argv, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // No command is named.
+    // The command line names no command.
     if (error.code === 'commander.help' && petstore.args.length === 0) perform = serve;
     else if (error.exitCode !== 0) perform = () => refuse(error, petstore);
   }
-  const help = `${namesOf(namedFrom(petstore), ' ')} --help`;
+  const help = `${namesOf(namedCommands(petstore), ' ')} --help`;
   return { perform, help, ...petstore.opts<Pick<Invocation, 'env' | 'json'>>() };
 }
 
@@ -86,32 +86,32 @@ async function serve({ io, json }: Session): Promise<undefined> {
   await io.serve(io);
 }
 
-/** Returns the named commands: the program, then `keys`, then `create`. */
-function namedFrom(command: Command): readonly Command[] {
+/** Returns the commands on the command line, for example the program, `keys` and `create`. */
+function namedCommands(command: Command): readonly Command[] {
   const next = command.commands.find((child) => child.name() === command.args[0]);
-  return next === undefined ? [command] : [command, ...namedFrom(next)];
+  return next === undefined ? [command] : [command, ...namedCommands(next)];
 }
 
 /**
- * Quotes no value of an option, which may be a secret, and only the start of a long word, which may be an API key: no
- * word of ours has more than 20 characters.
+ * Quotes no value of an option, because it may be a secret. Quotes at most 20 characters of a word, because a longer
+ * word is no word of ours, and may be an API key.
  *
  * @throws {UsageError} with one line, and the suggestion of commander
  */
 function refuse({ code, message }: CommanderError, petstore: Command): never {
-  const { commands = [], args = [] } = namedFrom(petstore).at(-1) ?? {};
+  const { commands = [], args = [] } = namedCommands(petstore).at(-1) ?? {};
   if (code === 'commander.help')
     throw new UsageError(`the command must be one of ${namesOf(commands, ', ')}`);
   if (code === 'commander.excessArguments') throw new UsageError('too many arguments');
   // Commander reports only the first unknown option.
-  const further = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)).slice(1) : [];
+  const options = code === 'commander.unknownOption' ? args.filter((word) => /^-./.test(word)).slice(1) : [];
   throw new UsageError(
     message
       .replace(/^error: (.* is invalid(?: for argument '\w+')?\. )?/s, '')
       .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
       .replace(/'([^']{20})[^']+'/, "'$1…'")
       .replace(/\n/, ' ')
-      .concat(...further.map((word) => `; unknown option '${/^[^=]{1,20}/.exec(word)?.[0]}'`)),
+      .concat(...options.map((word) => `; unknown option '${/^[^=]{1,20}/.exec(word)?.[0]}'`)),
   );
 }
 

@@ -24,14 +24,14 @@ export const TARGETS = urlForms(
 /**
  * The default is the storage of the service in the same environment.
  *
- * @param instead the advice when no command can reach the storage
+ * @param advice what to do when no command can reach the storage
  * @throws {UsageError}
  */
 export function storageOf(
   option: '--from' | '--to' | 'URL',
   given: string | undefined,
   { io: { env, storages } }: Session,
-  instead = 'use a persistent storage',
+  advice = 'use a persistent storage',
 ): Storage {
   const name = given === undefined ? 'DATABASE_URL' : option;
   const url = given ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL);
@@ -41,15 +41,15 @@ export function storageOf(
     throw new UsageError(`${name} ${databaseUrlProblem(url, reachable)}`);
   }
   if (storage.kind.persistent) return storage;
-  throw new UsageError(`${name} is ${shownUrl(url)}, which no other process can reach; ${instead}`);
+  throw new UsageError(`${name} is ${shownUrl(url)}, which no other process can reach; ${advice}`);
 }
 
 /** `await using` closes the result at the end of the block. */
-export async function closing<T extends { close(): Promise<void> }>(
+export async function asDisposable<T extends { close(): Promise<void> }>(
   opening: Promise<T>,
 ): Promise<T & AsyncDisposable> {
-  const opened = await opening;
-  return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
+  const resource = await opening;
+  return { ...resource, [Symbol.asyncDispose]: () => resource.close() };
 }
 
 /** Omits the user, the password and the options. */

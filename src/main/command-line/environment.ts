@@ -21,14 +21,14 @@ export function withEnvFile(env: Env, path: string): Env {
   if (!isUtf8(bytes) || bytes.includes(0)) throw refusal('must be UTF-8; some editors write UTF-16');
   // A byte order mark would become a part of the first name.
   const text = bytes.toString().replace(/^\uFEFF/, '');
-  // A quoted value may have several lines.
-  const shortened = text.replaceAll(COMMENT_OR_QUOTED, (part) => part.replaceAll(/[^=\r\n]/g, ''));
-  const wrong = shortened
+  // Empties comments and quoted values, because a quoted value may have several lines.
+  const emptiedText = text.replaceAll(COMMENT_OR_QUOTED, (part) => part.replaceAll(/[^=\r\n]/g, ''));
+  const lineIndex = emptiedText
     .split(/\r?\n/)
     .findIndex((line) => !/^\s*(?:#.*|(?:export\s+)?[^\s=]+\s*=.*)?$/.test(line));
-  if (wrong >= 0) throw refusal(`sets no variable in line ${wrong + 1}, which must be NAME=VALUE`);
-  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
-  return { ...parseEnv(text), ...Object.fromEntries(given) };
+  if (lineIndex >= 0) throw refusal(`sets no variable in line ${lineIndex + 1}, which must be NAME=VALUE`);
+  const setVariables = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  return { ...parseEnv(text), ...Object.fromEntries(setVariables) };
 }
 
 const COMMENT_OR_QUOTED = /^[^\S\n]*#.*$|=[^\S\n]*(["'`])[^]*?\1/gm;

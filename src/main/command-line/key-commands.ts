@@ -9,9 +9,9 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { API_KEY_ID, newApiKey, type Scope, SCOPES } from '../../domain/api-key.ts';
 import type { RateLimit } from '../../domain/rate-limit.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
-import { auditedKeys } from '../log/audit.ts';
+import { withAuditLines } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { closing, reportUsed, storageOf } from './command-storage.ts';
+import { asDisposable, reportUsed, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { ActionOf, Session } from './session.ts';
 
@@ -38,7 +38,7 @@ export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
       'a limit for this key in place of RATE_LIMIT, such as 600/60s',
       rateLimitOf,
     )
-    .addOption(duration('--expires <DURATION>', EXPIRES, lifeMsOf, '365d'))
+    .addOption(duration('--expires <DURATION>', EXPIRES, validityMsOf, '365d'))
     .option('--output <FILE>', OUTPUT)
     .action(actionOf(createKey));
   keys
@@ -62,7 +62,7 @@ export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
     .addOption(
       duration('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', overlapMsOf, '24h'),
     )
-    .addOption(duration('--expires <DURATION>', EXPIRES, lifeMsOf, '365d'))
+    .addOption(duration('--expires <DURATION>', EXPIRES, validityMsOf, '365d'))
     .option('--output <FILE>', OUTPUT)
     .action(actionOf(rotateKey));
 }
@@ -71,8 +71,7 @@ type NewKey = { readonly expires: number; readonly output?: string };
 type Create = NewKey & { readonly label?: string; readonly scopes: string; readonly rateLimit?: RateLimit };
 type Rotate = NewKey & { readonly overlap: number };
 
-/** Throws commander's error for a text that `parse` refuses. */
-function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text: string) => T {
+function parserFor<T>(parse: (text: string) => T | undefined, rule: string): (text: string) => T {
   return (text) => {
     const value = parse(text);
     if (value !== undefined) return value;
@@ -81,12 +80,12 @@ function parsed<T>(parse: (text: string) => T | undefined, rule: string): (text:
 }
 
 /** In milliseconds. `Infinity` for `never`. */
-const lifeMsOf = parsed(
+const validityMsOf = parserFor(
   (text) => (text === 'never' ? Infinity : parseDurationMs(text) || undefined),
   '--expires must be a duration such as 365d or 12h, or never',
 );
-const overlapMsOf = parsed(parseDurationMs, '--overlap must be a duration such as 24h or 0s');
-const rateLimitOf = parsed(parseRateLimit, `--rate-limit ${RATE_LIMIT_FORM}`);
+const overlapMsOf = parserFor(parseDurationMs, '--overlap must be a duration such as 24h or 0s');
+const rateLimitOf = parserFor(parseRateLimit, `--rate-limit ${RATE_LIMIT_FORM}`);
 
 function duration(flags: string, text: string, parse: (text: string) => number, initial: string): Option {
   return new Option(flags, text).argParser(parse).default(parse(initial), initial);
@@ -96,7 +95,7 @@ function expiryOf({ expires }: NewKey, now: Date): Date | undefined {
   return expires === Infinity ? undefined : new Date(now.getTime() + expires);
 }
 
-const keyId = parsed(
+const keyId = parserFor(
   (text) => (API_KEY_ID.test(text) ? text : undefined),
   'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
 );
@@ -111,29 +110,29 @@ async function createKey(session: Session, options: Create): Promise<void> {
 }
 
 async function listKeys(session: Session): Promise<void> {
-  await using opened = await openKeys(session);
-  const all = await opened.keys.list();
-  const json = all.map((key) => keyJson(key, session.now));
-  reportUsed('read from', opened.storage, session);
-  await session.answer(keyTable(all, session.now), json);
-  // Last, so that the list shows the other keys.
-  all.forEach(throwIfDamaged);
+  await using keyStorage = await openKeys(session);
+  const allKeys = await keyStorage.keys.list();
+  const json = allKeys.map((key) => keyJson(key, session.now));
+  reportUsed('read from', keyStorage.storage, session);
+  await session.answer(keyTable(allKeys, session.now), json);
+  // This comes last, so that the list shows the undamaged keys.
+  allKeys.forEach(throwIfDamaged);
 }
 
 async function showKey(session: Session, id: string): Promise<void> {
-  await using opened = await openKeys(session);
-  const key = await new GetKey(opened.keys).execute(id);
-  reportUsed('read from', opened.storage, session);
+  await using keyStorage = await openKeys(session);
+  const key = await new GetKey(keyStorage.keys).execute(id);
+  reportUsed('read from', keyStorage.storage, session);
   await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
 async function revokeKey(session: Session, id: string): Promise<void> {
-  await using opened = await openKeys(session);
-  const { revokedAt } = await new GetKey(opened.keys).execute(id);
-  const key = await new RevokeKey(opened.keys, session.clock).execute(id);
-  if (revokedAt === undefined) reportUsed('wrote to', opened.storage, session);
-  const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
-  const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
+  await using keyStorage = await openKeys(session);
+  const { revokedAt } = await new GetKey(keyStorage.keys).execute(id);
+  const key = await new RevokeKey(keyStorage.keys, session.clock).execute(id);
+  if (revokedAt === undefined) reportUsed('wrote to', keyStorage.storage, session);
+  const alreadyText = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
+  const text = `the key ${id} is revoked${alreadyText}; every service refuses it within 10 seconds\n`;
   await session.answer(text, keyJson(key, session.now));
 }
 
@@ -166,18 +165,18 @@ async function makeKey(
       throw error;
     });
   };
-  // Before a key or a SQLite file is created.
+  // This check comes before a key or a SQLite file is created.
   if (file !== undefined) refuseExisting(file);
-  await using opened = await openKeys(session, replaces === undefined);
-  await make(new CreateKey(opened.keys, mintKey, session.clock), deliver, opened.keys);
-  reportUsed('wrote to', opened.storage, session);
+  await using keyStorage = await openKeys(session, replaces === undefined);
+  await make(new CreateKey(keyStorage.keys, mintKey, session.clock), deliver, keyStorage.keys);
+  reportUsed('wrote to', keyStorage.storage, session);
 }
 
 /** Every change of a key is audited. */
 async function openKeys(session: Session, mayCreate = false) {
   const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
-  const opened = await closing(storage.kind.openKeys(storage.url, { mayCreate, log: session.host }));
-  const { keys, [Symbol.asyncDispose]: close } = opened;
-  return { storage, keys: auditedKeys(keys, log), [Symbol.asyncDispose]: close };
+  const keyStorage = await asDisposable(storage.kind.openKeys(storage.url, { mayCreate, log: session.host }));
+  const { keys, [Symbol.asyncDispose]: close } = keyStorage;
+  return { storage, keys: withAuditLines(keys, log), [Symbol.asyncDispose]: close };
 }

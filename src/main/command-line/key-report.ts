@@ -28,7 +28,7 @@ const COLUMNS = {
   CREATED: 'createdAt',
   EXPIRES: 'expiresAt',
   'LAST USED': 'lastUsedAt',
-  // The last column, because a terminal decides the width of its text.
+  // The last column, because the width of a label depends on the terminal.
   LABEL: 'label',
 } as const;
 

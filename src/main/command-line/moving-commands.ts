@@ -11,7 +11,7 @@ import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
-import { closing, reportUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
+import { asDisposable, reportUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { ActionOf, Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
@@ -61,8 +61,8 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
 async function copy(session: Session, options: Urls): Promise<void> {
   const from = storageOf('--from', options.from ?? '', session);
   const to = storageOf('--to', options.to ?? '', session);
-  await using source = await closing(from.kind.openForReading(from.url));
-  await using target = await closing(to.kind.openForWriting(to.url, session.host));
+  await using source = await asDisposable(from.kind.openForReading(from.url));
+  await using target = await asDisposable(to.kind.openForWriting(to.url, session.host));
   const copyKeys = new CopyKeys(source.keys, target.keys);
   const copyPets = new CopyPets(new ArchiveSource(source.archive), target.archive);
   session.hint = 'run the same command again to continue; what is copied stays';
@@ -83,7 +83,7 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
   const isPiped = file === '-';
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   const storage = storageOf('--from', options.from, session);
-  await using source = await closing(storage.kind.openForReading(storage.url));
+  await using source = await asDisposable(storage.kind.openForReading(storage.url));
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
@@ -103,9 +103,9 @@ async function exportPets(session: Session, file = '-', options: Urls = {}): Pro
 async function importPets(session: Session, path: string, options: Urls): Promise<void> {
   const storage = storageOf('--to', options.to, session);
   await using source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
-  // Before the target is opened, which creates a missing SQLite file.
+  // This comes before the target is opened, because opening creates a missing SQLite file.
   await source.survey(session.onProgress);
-  await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
+  await using target = await asDisposable(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'run the same command again to continue; what is imported stays';
   const copied = await new CopyPets(source, target.archive).execute(session.onProgress);
   reportUsed('wrote to', storage, session);
@@ -113,8 +113,8 @@ async function importPets(session: Session, path: string, options: Urls): Promis
 }
 
 function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
-  const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
-  return `${done} ${countText(pets, 'pet')}${alreadyThereText(alreadyThere)}${extra}\n`;
+  const othersText = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
+  return `${done} ${countText(pets, 'pet')}${alreadyThereText(alreadyThere)}${othersText}\n`;
 }
 
 function alreadyThereText(alreadyThere: number): string {

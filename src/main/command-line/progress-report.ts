@@ -10,11 +10,11 @@ const STILL_WORKING = 'still working';
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
 
-/** Shows a bar on a terminal, and otherwise a line every 5 s. */
+/** Shows a bar on a terminal, and a line every 5 s on other outputs. */
 export class ProgressReport {
   readonly #output: Output;
   readonly #nowMs: () => number;
-  #first: (Progress & { readonly atMs: number }) | undefined;
+  #firstOfKind: (Progress & { readonly atMs: number }) | undefined;
   #text = STILL_WORKING;
   #lastAtMs: number;
   #hasBar = false;
@@ -34,9 +34,9 @@ export class ProgressReport {
   readonly update = (progress: Progress): void => {
     const atMs = this.#nowMs();
     // Each kind of work has its own rate.
-    if (this.#first?.doing !== progress.doing) this.#first = { ...progress, atMs };
-    const perSecond = (1000 * (progress.done - this.#first.done)) / (atMs - this.#first.atMs);
-    // The next step may wait for an unresponsive storage.
+    if (this.#firstOfKind?.doing !== progress.doing) this.#firstOfKind = { ...progress, atMs };
+    const perSecond = (1000 * (progress.done - this.#firstOfKind.done)) / (atMs - this.#firstOfKind.atMs);
+    // After this work, the next step may wait for an unresponsive storage.
     const isOver = progress.done === progress.total;
     const shown = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
     this.#text = isOver ? STILL_WORKING : shown;
@@ -79,8 +79,8 @@ function bar({ done, total }: Progress): string {
 
 /** For example `2h 1m 5s`. */
 function duration(inSeconds: number): string {
-  const whole = Math.ceil(inSeconds);
-  const [minutes, seconds] = [Math.floor(whole / 60), whole % 60];
+  const wholeSeconds = Math.ceil(inSeconds);
+  const [minutes, seconds] = [Math.floor(wholeSeconds / 60), wholeSeconds % 60];
   const parts = { hours: Math.floor(minutes / 60), minutes: minutes % 60, seconds };
   return new Intl.DurationFormat('en', { style: 'narrow' }).format(parts);
 }

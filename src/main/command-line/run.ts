@@ -19,11 +19,11 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
       return undefined;
     }
     const { parseCommandLine } = await import('./command-line.ts');
-    const given = parseCommandLine(argv, io.stdout.columns);
-    help = given.help;
-    const env = given.env === undefined ? io.env : withEnvFile(io.env, given.env);
-    session = new Session({ ...io, env }, given.json);
-    return await given.perform(session);
+    const invocation = parseCommandLine(argv, io.stdout.columns);
+    help = invocation.help;
+    const env = invocation.env === undefined ? io.env : withEnvFile(io.env, invocation.env);
+    session = new Session({ ...io, env }, invocation.json);
+    return await invocation.perform(session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     const { lines, exitCode } = explain(error, help);

@@ -1,5 +1,5 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
-import { withoutEffect } from '../config/without-effect.ts';
+import { unusedVariableWarnings } from '../config/without-effect.ts';
 import { OutputError } from '../program/failures.ts';
 import { type Io, storageHost } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
@@ -21,7 +21,7 @@ export class Session {
   readonly clock = () => this.now;
   readonly io: Io;
   readonly json: boolean;
-  /** Drops warnings, because a command reports the same by its error. */
+  /** Drops warnings, because the error of a command reports the same problem. */
   readonly host = storageHost({ warn: () => {}, fatal: (message) => this.note(message) });
   readonly #progress: ProgressReport;
 
@@ -45,7 +45,7 @@ export class Session {
       setTimeout(abandoned.resolve, UNWIND_MS);
     };
     onHangUp();
-    for (const warning of withoutEffect(this.io.env)) this.note(warning);
+    for (const warning of unusedVariableWarnings(this.io.env)) this.note(warning);
     signal.addEventListener('abort', onAbort);
     try {
       this.#progress.start();
@@ -69,10 +69,6 @@ export class Session {
     this.#progress.update(progress);
   };
 
-  /**
-   * @throws {OutputError}
-   * @throws {Interrupted}
-   */
   async answer(text: string, value: unknown): Promise<void> {
     await this.print(this.json ? `${JSON.stringify(value)}\n` : text);
   }
@@ -89,7 +85,7 @@ export class Session {
   }
 
   /**
-   * Leaves the progress bar on the screen, for a part of a long answer.
+   * Writes a part of a long answer. The progress bar stays on the screen.
    *
    * @throws {OutputError}
    * @throws {Interrupted}

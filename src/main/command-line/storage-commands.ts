@@ -6,7 +6,7 @@ import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import { closing, reportUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
+import { asDisposable, reportUsed, SOURCES, storageOf, type Urls } from './command-storage.ts';
 import type { ActionOf, Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
@@ -66,13 +66,13 @@ async function migrate(session: Session, url: string | undefined): Promise<void>
   const storage = storageOf('URL', url, session);
   if (storage.kind.migrate === undefined) throw notFor('migrate', session);
   const { database, from, to, note } = await storage.kind.migrate(storage.url, session.host);
-  const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
-  const text = `the database "${database}" has schema version ${to} (${before})${note ? `, ${note}` : ''}\n`;
+  const earlierVersion = from === to ? 'as before' : `before: ${from ?? 'none'}`;
+  const text = `the database "${database}" has schema version ${to} (${earlierVersion})${note ? `, ${note}` : ''}\n`;
   await session.answer(text, { database, from: from ?? null, to, note: note ?? null });
 }
 
 async function backUp(session: Session, file: string, options: Urls): Promise<void> {
-  requireName(file);
+  requireFileName(file);
   const storage = storageOf('--from', options.from, session);
   if (storage.kind.backUp === undefined) throw notFor('backUp', session);
   session.hint = 'no backup was written; run the same command again';
@@ -82,7 +82,7 @@ async function backUp(session: Session, file: string, options: Urls): Promise<vo
 }
 
 async function restore(session: Session, file: string, options: Urls): Promise<void> {
-  requireName(file);
+  requireFileName(file);
   const storage = storageOf('--to', options.to, session);
   if (storage.kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
@@ -92,16 +92,16 @@ async function restore(session: Session, file: string, options: Urls): Promise<v
   await session.answer(text, { file, upTo: Number(upTo) });
 }
 
-/** Names what replaces the command for the other storages. */
+/** Names the tools that replace the command for other storages. */
 function notFor(method: 'migrate' | 'backUp' | 'restore', { io: { storages } }: Session): UsageError {
-  const others = storages.flatMap(({ name, tools }) =>
+  const otherTools = storages.flatMap(({ name, tools }) =>
     tools && method !== 'migrate' ? [`; for ${name} use ${tools[method]}`] : [],
   );
   const names = namesOf(kindsWith(method, storages));
-  return new UsageError(`${method.toLowerCase()} is for ${names}${others.join('')}`);
+  return new UsageError(`${method.toLowerCase()} is for ${names}${otherTools.join('')}`);
 }
 
-function requireName(file: string): void {
+function requireFileName(file: string): void {
   if (file === '-') throw new UsageError('a backup needs the name of a file');
 }
 
@@ -110,32 +110,32 @@ const MAX_SHOWN = 100;
 
 async function checkStorage(session: Session, options: Urls): Promise<void> {
   const storage = storageOf('--from', options.from, session);
-  await using source = await closing(storage.kind.openForChecking(storage.url));
+  await using source = await asDisposable(storage.kind.openForChecking(storage.url));
   session.hint = 'the check is incomplete; nothing was changed';
   const findings = new CheckStorage(source).execute(session.onProgress);
-  const shown: Finding[] = [];
+  const shownFindings: Finding[] = [];
   let count = 0;
   let next = await findings.next();
   for (; !next.done; next = await findings.next()) {
     count++;
-    if (shown.length < MAX_SHOWN) shown.push(next.value);
+    if (shownFindings.length < MAX_SHOWN) shownFindings.push(next.value);
   }
   const { pets, apiKeys } = next.value;
   reportUsed('read from', storage, session);
-  const more = count - shown.length;
-  const lines = shown.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
-  const rest = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
+  const more = count - shownFindings.length;
+  const lines = shownFindings.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
+  const moreText = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
   const checked = `checked ${countText(pets, 'pet')} and ${countText(apiKeys, 'API key')}\n`;
-  await session.answer(lines + rest + checked, { pets, apiKeys, findings: shown, more });
+  await session.answer(lines + moreText + checked, { pets, apiKeys, findings: shownFindings, more });
   if (count > 0) throw new StorageUnsound(count);
 }
 
 async function skipIds(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
-  // Opening for writing would create a missing SQLite file.
+  // Opened for reading first, because opening for writing would create a missing SQLite file.
   const existing = await storage.kind.openForReading(storage.url);
   await existing.close();
-  await using target = await closing(storage.kind.openForWriting(storage.url, session.host));
+  await using target = await asDisposable(storage.kind.openForWriting(storage.url, session.host));
   session.hint = 'ids may have been skipped; run the same command again';
   const upTo = await new SkipIds(target.archive).execute();
   reportUsed('wrote to', storage, session);

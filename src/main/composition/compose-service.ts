@@ -22,7 +22,7 @@ import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { measuredApp } from './measure.ts';
 
-/** The parts of the service. Each token is registered once. */
+/** The parts of the service. */
 const PETS: InjectionToken<PetRepository> = Symbol('PetRepository');
 const KEYS: InjectionToken<ApiKeyRepository> = Symbol('ApiKeyRepository');
 const LIMITER: InjectionToken<RateLimiter> = Symbol('RateLimiter');
@@ -34,12 +34,12 @@ const STORED_TOKENS: InjectionToken<StoredTokenVerifier> = Symbol('StoredTokenVe
 const TOKENS: InjectionToken<TokenVerifier> = Symbol('TokenVerifier');
 const APP: InjectionToken<RequestListener> = Symbol('app');
 
-/** What {@link composeService} makes itself. */
-type Made = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' | 'probe';
+/** The parts that {@link composeService} makes itself. */
+type ComposedPart = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' | 'probe';
 
 /** The parts that differ between a shop, a test and a program that embeds the service. */
-export type Parts = Omit<AppDependencies, Made> & {
-  /** Without a limiter, one in memory counts. */
+export type Parts = Omit<AppDependencies, ComposedPart> & {
+  /** Without a limiter, a limiter in memory counts. */
   readonly storage: ServicePorts;
   /** Keys in addition to the stored keys. */
   readonly knownKeys: readonly KnownKey[];
@@ -55,10 +55,10 @@ export type Parts = Omit<AppDependencies, Made> & {
  * @returns the HTTP application, and a function that writes the last uses of API keys to the storage
  */
 export function composeService({ storage, knownKeys, tokens, now, metrics, tracing, ...settings }: Parts) {
-  // Metrics wrap traces.
-  const traced = tracing?.storage(storage) ?? storage;
-  const limited = { ...traced, limiter: traced.limiter ?? new InMemoryRateLimiter() };
-  const { pets, keys, limiter, probe } = metrics?.storage(limited) ?? limited;
+  // The metrics measure the traced storage.
+  const tracedStorage = tracing?.storage(storage) ?? storage;
+  const limitedStorage = { ...tracedStorage, limiter: tracedStorage.limiter ?? new InMemoryRateLimiter() };
+  const { pets, keys, limiter, probe } = metrics?.storage(limitedStorage) ?? limitedStorage;
   const root = container.createChildContainer();
   root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
   const check = oncePerSecond(() => probe.check(), { sharesFailures: true });

@@ -5,12 +5,12 @@ import packageJson from '../../../package.json' with { type: 'json' };
 declare const BUNDLED_COMMIT: string | undefined;
 
 const isClone = typeof BUNDLED_COMMIT === 'undefined';
-const installed = isSea() ? process.argv0 : 'petstore';
+const installedName = isSea() ? process.argv0 : 'petstore';
 
 /** The command that starts this program. A single executable has the name that the user called. */
-export const PROGRAM = isClone ? 'bin/petstore' : installed;
+export const PROGRAM = isClone ? 'bin/petstore' : installedName;
 
-/** In a clone, where git knows the commit, `commit` is `unknown`. */
+/** `commit` is `unknown` in a clone. `git log` shows it there. */
 export function readBuild() {
   return { version: packageJson.version, commit: isClone ? 'unknown' : BUNDLED_COMMIT.slice(0, 12) };
 }

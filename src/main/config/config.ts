@@ -8,7 +8,7 @@ export type Config = ReturnType<typeof readConfig>;
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
-/** A variable, a file or an address is wrong. */
+/** A wrong variable, file or address stops the start. */
 export class StartError extends Error {
   readonly fault = 'operator';
   /** Printable lines. */
@@ -21,7 +21,7 @@ export class StartError extends Error {
   }
 }
 
-/** Earlier builds had this variable. */
+/** Earlier builds had the variable WORKERS. */
 const NO_WORKERS = 'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
 
 /**
@@ -30,25 +30,25 @@ const NO_WORKERS = 'WORKERS has ended: start several services, each with a PORT 
  * @throws {StartError} with each invalid variable and its rule, but no value, because a value may be a secret
  */
 export function readConfig(
-  environment: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
 ) {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text)) as SetVariables;
-  const { values, problems } = readRows(variables(storages), given);
-  const { certFile, keyFile, corsOrigins = [], ...others } = values;
-  const { tracing, ...traces } = readTracing(given);
+  const setVariables = Object.fromEntries(Object.entries(env).filter(([, text]) => text)) as SetVariables;
+  const { values, problems } = readRows(variables(storages), setVariables);
+  const { certFile, keyFile, corsOrigins = [], ...settings } = values;
+  const { tracing, problems: tracingProblems, warnings } = readTracing(setVariables);
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('TLS_CERT and TLS_KEY must be set together');
   }
-  if ('WORKERS' in given) problems.push(NO_WORKERS);
-  if (problems.length + traces.problems.length > 0) throw new StartError([...problems, ...traces.problems]);
+  if ('WORKERS' in setVariables) problems.push(NO_WORKERS);
+  if (problems.length + tracingProblems.length > 0) throw new StartError([...problems, ...tracingProblems]);
   return {
-    ...others,
+    ...settings,
     corsOrigins,
     /** Paths of PEM files. `undefined`: plain HTTP. */
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     /** `undefined`: traces are off. */
     tracing,
-    warnings: traces.warnings,
+    warnings,
   };
 }

@@ -11,7 +11,7 @@ export function parseDurationMs(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
 }
 
-/** Follows the name of a variable or option in a message. */
+/** Messages have this text after the name of a variable or option. */
 export const RATE_LIMIT_FORM =
   `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX.requests} requests in whole seconds, ` +
   'minutes or hours up to 24h';
@@ -25,7 +25,7 @@ export function parseRateLimit(text: string): RateLimit | undefined {
 }
 
 /** @param valueOf returns `undefined` for a text that breaks the rule */
-export function form<V>(rule: string, valueOf: (text: string) => V | undefined): Row<V>['parse'] {
+export function makeParser<V>(rule: string, valueOf: (text: string) => V | undefined): Row<V>['parse'] {
   return (text) => {
     const value = valueOf(text);
     if (value === undefined) throw new Refused(rule);
@@ -37,12 +37,12 @@ export function oneOf<const V extends string>(
   values: readonly V[],
   rule = `must be one of ${values.join(', ')}`,
 ): Row<V>['parse'] {
-  return form(rule, (text) => values.find((value) => value === text));
+  return makeParser(rule, (text) => values.find((value) => value === text));
 }
 
 /** Accepts canonical decimal digits only. */
 export function integer(min: number, max: number): Row<number>['parse'] {
-  return form(`must be an integer from ${min} to ${max}`, (text) => {
+  return makeParser(`must be an integer from ${min} to ${max}`, (text) => {
     const value = Number(text);
     return /^(?:0|[1-9]\d{0,9})$/.test(text) && value >= min && value <= max ? value : undefined;
   });

@@ -1,7 +1,7 @@
 /** The environment without empty variables. */
 export type SetVariables = Readonly<Record<string, string>>;
 
-/** The message is the rule that the text breaks, without the name of the variable. */
+/** The message is the rule that the value breaks, without the name of the variable. */
 export class Refused extends Error {}
 
 export type Row<Value = unknown> = {
@@ -27,11 +27,11 @@ export function optional<V>(name: string, parse: Row<V>['parse'], help = ''): Ro
   return { name, parse, help };
 }
 
-/** @returns one problem per invalid variable: its rule, but no value, because a value may be a secret */
-export function readRows<R extends Rows>(rows: R, given: SetVariables) {
+/** @returns one problem per invalid variable: its name and its rule */
+export function readRows<R extends Rows>(rows: R, environment: SetVariables) {
   const problems: string[] = [];
   const values = Object.entries(rows).map(([key, { name, parse, initial }]) => {
-    const text = given[name] ?? initial;
+    const text = environment[name] ?? initial;
     try {
       return [key, text === undefined ? undefined : parse(text)];
     } catch (error) {

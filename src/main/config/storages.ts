@@ -21,7 +21,7 @@ export function kindsWith(
   return kinds.filter((kind) => kind[method] !== undefined);
 }
 
-/** Follows the name of a variable or option in a message. */
+/** Messages have this text after the name of a variable or option. */
 export function databaseUrlProblem(url: string, kinds: readonly StorageKind[]): string {
   const [problem] = kinds.flatMap((kind) => kind.urlProblem?.(url) ?? []);
   return problem ?? `must be ${urlForms(kinds)}`;

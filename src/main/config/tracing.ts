@@ -1,4 +1,4 @@
-import { form, oneOf } from './forms.ts';
+import { makeParser, oneOf } from './forms.ts';
 import { optional, readRows, type SetVariables } from './rows.ts';
 
 const ROOT_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
@@ -9,13 +9,13 @@ function anyCase<const V extends string>(values: readonly V[], rule?: string) {
   return (text: string) => oneOf(values, rule)(text.toLowerCase());
 }
 
-const endpoint = form('must be an http or https URL, such as http://localhost:4318', (text) => {
+const endpoint = makeParser('must be an http or https URL, such as http://localhost:4318', (text) => {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '') ? text : undefined;
 });
 
 const protocol = anyCase(['http/protobuf'], 'must be http/protobuf, usually at port 4318');
 
-const ratio = form('must be a number from 0 to 1', (text) => {
+const ratio = makeParser('must be a number from 0 to 1', (text) => {
   return /^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined;
 });
 
@@ -27,42 +27,42 @@ export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing'
  * @returns a problem for an invalid endpoint, and a warning for every other invalid variable: docs/decisions.md, "A
  *   wrong value of OpenTelemetry's variables is a warning"
  */
-export function readTracing(given: SetVariables) {
-  const endpointName = nameFor('ENDPOINT', given);
-  const { values, problems: ignored } = readRows(
+export function readTracing(environment: SetVariables) {
+  const endpointName = nameFor('ENDPOINT', environment);
+  const { values, problems: ignoredProblems } = readRows(
     {
       disabled: optional('OTEL_SDK_DISABLED', anyCase(['true', 'false'], 'must be true or false')),
       exporter: optional('OTEL_TRACES_EXPORTER', anyCase(['otlp', 'none'], 'must be otlp or none')),
-      protocol: optional(nameFor('PROTOCOL', given), protocol),
+      protocol: optional(nameFor('PROTOCOL', environment), protocol),
       sampler: optional('OTEL_TRACES_SAMPLER', anyCase(SAMPLERS)),
       samplerRatio: optional('OTEL_TRACES_SAMPLER_ARG', ratio),
     },
-    given,
+    environment,
   );
   const { disabled, exporter, sampler = 'parentbased_always_on', samplerRatio = 1 } = values;
-  const isRequested = 'OTEL_TRACES_EXPORTER' in given || endpointName in given;
+  const isRequested = 'OTEL_TRACES_EXPORTER' in environment || endpointName in environment;
   const isOff = !isRequested || disabled === 'true' || exporter === 'none';
   if (isOff) return { tracing: undefined, problems: [], warnings: [] };
-  const { problems } = readRows({ endpoint: optional(endpointName, endpoint) }, given);
-  const warnings = ignored.map((line) => `${line}; its value is ignored`);
-  if (URL.parse(given[endpointName] ?? '')?.port === '4317') {
+  const { problems } = readRows({ endpoint: optional(endpointName, endpoint) }, environment);
+  const warnings = ignoredProblems.map((line) => `${line}; its value is ignored`);
+  if (URL.parse(environment[endpointName] ?? '')?.port === '4317') {
     warnings.push(
       `${endpointName} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
     );
   }
-  const isOn = problems.length === 0 && (exporter === 'otlp' || endpointName in given);
+  const isOn = problems.length === 0 && (exporter === 'otlp' || endpointName in environment);
   const tracing = {
     sampler,
     /** The share of traces that a sampler `…traceidratio` keeps: 0 to 1. */
     samplerRatio,
     /** The SDK itself reads the variables of its exporter and resource. */
-    variables: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('OTEL_'))),
+    variables: Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('OTEL_'))),
   };
   return { tracing: isOn ? tracing : undefined, problems, warnings };
 }
 
-/** The variable for traces alone wins over the variable for all signals. */
-function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', given: SetVariables): string {
-  const own = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
-  return own in given ? own : `OTEL_EXPORTER_OTLP_${setting}`;
+/** The variable for traces has priority over the variable for all signals. */
+function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', environment: SetVariables): string {
+  const tracesVariable = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
+  return tracesVariable in environment ? tracesVariable : `OTEL_EXPORTER_OTLP_${setting}`;
 }

@@ -1,7 +1,7 @@
 import type { Storage, StorageKind } from '../../application/ports/storage-kind.ts';
 import {
   commaSeparated,
-  form,
+  makeParser,
   integer,
   oneOf,
   parseDurationMs,
@@ -27,15 +27,15 @@ const port = integer(0, 65_535);
 
 const connections = integer(1, 1_000_000);
 
-const rateLimit = form(RATE_LIMIT_FORM, parseRateLimit);
+const rateLimit = makeParser(RATE_LIMIT_FORM, parseRateLimit);
 
-const time = form('must be a duration from 0s to 1h, such as 500ms, 25s or 2m', (text) => {
+const time = makeParser('must be a duration from 0s to 1h, such as 500ms, 25s or 2m', (text) => {
   const ms = parseDurationMs(text);
   return ms === undefined || ms > 3_600_000 ? undefined : ms;
 });
 
 /** Browsers send an origin in ASCII (RFC 6454, section 6.2), so origins are compared as text. */
-const origins = form(
+const origins = makeParser(
   'must be comma-separated origins, each a scheme, a host and an optional port, without a slash at the end: https://shop.example',
   (text) => {
     const items = commaSeparated(text);
@@ -44,7 +44,7 @@ const origins = form(
   },
 );
 
-const publicUrl = form(
+const publicUrl = makeParser(
   'must be an http or https URL without credentials, query, fragment or // in its path, such as https://petstore.example',
   (text) => {
     const url = URL.parse(text);
@@ -72,7 +72,7 @@ function apiKeys(text: string) {
   throw new Refused('must have a different label for each key');
 }
 
-/** The keys of the rows are the fields of the configuration. */
+/** The key of each row is a field of the configuration. */
 export function variables(storages: readonly StorageKind[]) {
   const databaseUrl = (url: string): Storage => {
     const storage = parseDatabaseUrl(url, storages);
@@ -80,8 +80,8 @@ export function variables(storages: readonly StorageKind[]) {
     return storage;
   };
   const cautions = storages.flatMap(({ urlForm, caution }) => (caution ? `; ${urlForm} ${caution}` : []));
-  // `Intl` would load 4 MiB of ICU's data. A storage that is not shared is up to date after each start.
-  const migrated = kindsWith('migrate', storages)
+  // Only shared storages need AUTO_MIGRATE. `Intl` would load 4 MiB of ICU's data to join the names.
+  const databases = kindsWith('migrate', storages)
     .filter(({ shared }) => shared)
     .map(({ name }) => name)
     .join(' or ');
@@ -94,25 +94,26 @@ export function variables(storages: readonly StorageKind[]) {
       DEFAULT_DATABASE_URL,
       `where the pets and the API keys are stored${cautions.join('')}`,
     ),
-    autoMigrate: row('AUTO_MIGRATE', flag, 'false', `true: create or repair the ${migrated} schema at start`),
-    /** `undefined` when `API_KEYS` is not set. */
+    autoMigrate: row(
+      'AUTO_MIGRATE',
+      flag,
+      'false',
+      `true: create or repair the ${databases} schema at start`,
+    ),
     apiKeys: optional('API_KEYS', apiKeys, 'further API keys, comma-separated: key or label=key'),
-    /** Has no trailing slash. `undefined`: taken from each request. */
+    /** Has no trailing slash. */
     publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; by default that of a request'),
     trustProxy: row('TRUST_PROXY', flag, 'false', 'true: believe the X-Forwarded-* of the proxy in front'),
     corsOrigins: optional('CORS_ORIGINS', origins, 'comma-separated origins whose pages may use the API'),
-    /** `undefined`: a key without a limit of its own has none. */
+    /** `undefined`: only a key with a limit of its own is limited. */
     rateLimit: optional('RATE_LIMIT', rateLimit, 'how many requests a key may send, such as 600/60s'),
     maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; further ones are closed'),
     metricsHost: row('METRICS_HOST', anyText, '127.0.0.1', 'the address for /metrics, which needs no key'),
-    /** `undefined`: no metrics. */
     metricsPort: optional('METRICS_PORT', port, 'the port for /metrics, for Prometheus; 0 takes a free one'),
     certFile: optional('TLS_CERT', anyText, 'the certificate and its chain in a PEM file, for HTTPS'),
     keyFile: optional('TLS_KEY', anyText, 'the private key of TLS_CERT in a PEM file, not encrypted'),
     logLevel: row('LOG_LEVEL', oneOf(LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
-    /** The service accepts connections for this long after the signal. */
     shutdownDelayMs: row('SHUTDOWN_DELAY', time, '0s', 'how long a drain still accepts, with /readyz at 503'),
-    /** Open requests may then take this long. */
     shutdownTimeoutMs: row('SHUTDOWN_TIMEOUT', time, '25s', 'how long requests in flight may then take'),
   };
 }

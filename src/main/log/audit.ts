@@ -13,7 +13,7 @@ export function auditKey(log: Logger, audit: string, key: ApiKey): void {
   log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, 'audit');
 }
 
-const AUDITED = {
+const AUDIT_ACTIONS = {
   findById: undefined,
   list: undefined,
   recordUse: undefined,
@@ -23,11 +23,11 @@ const AUDITED = {
 } as const;
 
 /** Writes an audit line after each change of a key. */
-export function auditedKeys(keys: ApiKeyRepository, log: Logger): ApiKeyRepository {
-  return around(keys, AUDITED, (audit) => async (call, [given]) => {
+export function withAuditLines(keys: ApiKeyRepository, log: Logger): ApiKeyRepository {
+  return around(keys, AUDIT_ACTIONS, (audit) => async (call, [argument]) => {
     const result = await call();
     // `insert` takes a key. `expire` and `revoke` take an id, and return the key if there is one.
-    const key = typeof given === 'string' ? result : given;
+    const key = typeof argument === 'string' ? result : argument;
     if (key) auditKey(log, audit, key);
     return result;
   });

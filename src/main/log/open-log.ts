@@ -8,14 +8,14 @@ import { auditLog } from './audit.ts';
 import { errorFields } from './error-fields.ts';
 import { BoundedOutput, type BoundedOutputOptions } from '../../adapters/output/bounded-output.ts';
 
-/** Logs to standard output: JSON lines, or text if standard output is a terminal. */
+/** Logs JSON lines to standard output, or text to a terminal. */
 export async function openServiceLog({ logLevel }: Pick<Config, 'logLevel'>): Promise<Logger> {
   const output = openOutput(1, {
     ...(isatty(1) && { format: await terminalFormat() }),
     onRoom: (lines) => audit.warn({ lines }, 'log lines were dropped'),
   });
   const log = pino({ level: logLevel, base: null, serializers: { err: errorFields } }, output);
-  // Audit lines are logged at every level, so this report is, too.
+  // The report of dropped lines appears at every log level, because audit lines do.
   const audit = auditLog(log);
   return log;
 }
@@ -25,14 +25,14 @@ export function openStandardError(): BoundedOutput {
   return openOutput(2);
 }
 
-/** At the exit of the process, the output writes its last lines, as far as the reader takes them. */
+/** When the process exits, the output writes as many of its last lines as the reader accepts. */
 function openOutput(fd: 1 | 2, options: BoundedOutputOptions = {}): BoundedOutput {
   const output = new BoundedOutput(nonBlocking(fd), options);
   process.once('exit', () => output.end());
   return output;
 }
 
-/** `$JOURNAL_STREAM` in systemd.exec(5). */
+/** Whether standard error is the journal of systemd: `$JOURNAL_STREAM` in systemd.exec(5). */
 export function isJournal({ JOURNAL_STREAM }: Env): boolean {
   const { dev, ino } = fstatSync(2);
   return JOURNAL_STREAM === `${dev}:${ino}`;
@@ -51,7 +51,7 @@ function nonBlocking(fd: 1 | 2): number {
       const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
       return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
     } catch (error) {
-      // There is no /proc, another user owns it, or the pipe has lost its reader.
+      // There is no /proc, another user owns the pipe or terminal, or the pipe has no reader.
       if (!(error instanceof Error && 'code' in error)) throw error;
     }
   }

@@ -15,13 +15,13 @@ const CONNECTION_ERRORS = {
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionError['kind'], string>;
 
-/** How a socket on `::` writes IPv4 addresses: RFC 4291, section 2.5.5.2. */
-const MAPPED = /^::ffff:(?=\d+\.)/;
+/** A socket on `::` writes IPv4 addresses with this prefix: RFC 4291, section 2.5.5.2. */
+const IPV4_PREFIX = /^::ffff:(?=\d+\.)/;
 
 type Outage = {
   readonly beganMs: number;
   readonly failedRequests: number;
-  readonly lastMs: number;
+  readonly lastFailureMs: number;
   /** The error of the latest logged failure. */
   readonly reason: string;
   readonly loggedMs: number;
@@ -33,37 +33,40 @@ type Outage = {
  */
 const QUIET_MS = 10_000;
 
-/** Each error is logged once per minute, because one cause can produce thousands per second. */
+/** Equal connection errors are logged once per minute, because one cause can produce thousands per second. */
 const SAME_ERROR_MS = 60_000;
 
 /** The only text from a client in these log lines is the request id. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
   let notLimited = 0;
-  /** By kind and details of the connection error. */
-  const loggedMs = new Map<string, number>();
+  /** The time of the last line per kind and details of a connection error. */
+  const lastLineMs = new Map<string, number>();
   let outage: Outage | undefined;
-  const succeeded = () => {
-    if (outage === undefined || performance.now() - outage.lastMs < QUIET_MS) return;
-    const { beganMs, lastMs, failedRequests } = outage;
-    log.warn({ seconds: Math.round(lastMs - beganMs) / 1_000, failedRequests }, 'requests succeed again');
+  const endQuietOutage = () => {
+    if (outage === undefined || performance.now() - outage.lastFailureMs < QUIET_MS) return;
+    const { beganMs, lastFailureMs, failedRequests } = outage;
+    log.warn(
+      { seconds: Math.round(lastFailureMs - beganMs) / 1_000, failedRequests },
+      'requests succeed again',
+    );
     outage = undefined;
   };
   return {
     answered: (request) => {
-      const client = request.client?.replace(MAPPED, '');
+      const client = request.client?.replace(IPV4_PREFIX, '');
       log.info(client === request.client ? request : { ...request, client }, 'request');
-      if (hasUsedStorage(request)) succeeded();
+      if (hasUsedStorage(request)) endQuietOutage();
     },
     failed: (error, requestId) => {
       const err = error instanceof Error ? error : String(error);
       if (faultOf(error) !== 'storage') return log.error({ requestId, err }, 'failure');
-      const [lastMs, reason] = [performance.now(), String(error)];
-      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? lastMs;
-      outage ??= { beganMs, failedRequests: 0, lastMs, reason: '', loggedMs: -Infinity };
-      outage = { ...outage, lastMs, failedRequests: outage.failedRequests + 1 };
-      if (reason === outage.reason || lastMs - outage.loggedMs < QUIET_MS) return;
-      outage = { ...outage, reason, loggedMs: lastMs };
+      const [lastFailureMs, reason] = [performance.now(), String(error)];
+      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? lastFailureMs;
+      outage ??= { beganMs, failedRequests: 0, lastFailureMs, reason: '', loggedMs: -Infinity };
+      outage = { ...outage, lastFailureMs, failedRequests: outage.failedRequests + 1 };
+      if (reason === outage.reason || lastFailureMs - outage.loggedMs < QUIET_MS) return;
+      outage = { ...outage, reason, loggedMs: lastFailureMs };
       log.warn({ requestId, err }, 'requests fail because of the storage');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {
@@ -74,8 +77,8 @@ export function requestLog(log: Logger): RequestLog {
     connectionError: ({ kind, ...details }) => {
       const key = JSON.stringify([kind, details]);
       const nowMs = performance.now();
-      if (nowMs - (loggedMs.get(key) ?? -Infinity) < SAME_ERROR_MS) return;
-      loggedMs.set(key, nowMs);
+      if (nowMs - (lastLineMs.get(key) ?? -Infinity) < SAME_ERROR_MS) return;
+      lastLineMs.set(key, nowMs);
       log.warn(details, CONNECTION_ERRORS[kind]);
     },
     notLimited: (err, requestId) => {

@@ -27,7 +27,7 @@ export function storageHost(log: Pick<StorageHost, 'warn'> & { fatal(message: st
     warn: (message) => log.warn(message),
     fatal(message) {
       log.fatal(message);
-      // Closes nothing. `exit` waits for the system calls that threads have begun.
+      // `exit` closes nothing, but waits for the system calls that threads have begun.
       process.exit(STORAGE_FAILED);
     },
   };
@@ -49,7 +49,7 @@ export type Io = {
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
-  /** Decides, once, what each SIGHUP does, also an earlier one. The default is to interrupt. */
+  /** Only the first call sets what SIGHUP does, and also affects earlier SIGHUPs. By default, SIGHUP interrupts. */
   readonly onHangUp: (act?: () => void) => void;
   readonly storages: readonly StorageKind[];
   /** Starts the service, which ends the process itself. */

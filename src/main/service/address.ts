@@ -20,7 +20,7 @@ export async function listenAt(
   }
 }
 
-/** Some shells and tools export a HOST of their own. */
+/** Some shells and tools set the variable HOST. */
 function addressProblem(
   prefix: Prefix,
   { host, port }: Pick<ListenOptions, 'host' | 'port'>,
@@ -33,9 +33,9 @@ function addressProblem(
     EACCES: `PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
   };
   // HOST may be a URL with a password.
-  const given = JSON.stringify(host.replace(/^.*@/s, '…@'));
-  const elsewhere =
-    `HOST is ${given}, where this machine cannot listen (${code}): set it to an address of this machine, such as ` +
+  const shownHost = JSON.stringify(host.replace(/^.*@/s, '…@'));
+  const hostProblem =
+    `HOST is ${shownHost}, where this machine cannot listen (${code}): set it to an address of this machine, such as ` +
     '127.0.0.1, or unset it if a shell or a tool has set it';
-  return new StartError([prefix + (problems[code] ?? elsewhere)]);
+  return new StartError([prefix + (problems[code] ?? hostProblem)]);
 }

@@ -10,7 +10,7 @@ type Certificate = TlsPair & { readonly validTo: Date };
 const NEAR_END_MS = 14 * 24 * 3_600_000;
 
 /**
- * Warns if the certificate is not valid now, or ends soon.
+ * Logs the warning of {@link expiryWarning}.
  *
  * @throws {StartError} when a server cannot use the certificate and its key. The error quotes no contents, which may
  *   be secret
@@ -20,17 +20,17 @@ export async function readCertificate(
   log: Pick<Logger, 'warn'>,
 ): Promise<Certificate> {
   const [cert, key] = [await readPem('TLS_CERT', certFile), await readPem('TLS_KEY', keyFile)];
-  const first = usable('TLS_CERT has no certificate in PEM form', () => new X509Certificate(cert));
+  const certificate = tryUse('TLS_CERT has no certificate in PEM form', () => new X509Certificate(cert));
   // Finds, for example, a broken chain or a key that is too short.
   const { createSecureContext } = await import('node:tls');
-  usable('TLS_CERT cannot be used', () => createSecureContext({ cert }));
+  tryUse('TLS_CERT cannot be used', () => createSecureContext({ cert }));
   if (key.includes('ENCRYPTED')) {
     throw new StartError(['TLS_KEY is encrypted; the service needs the key without a passphrase']);
   }
-  usable('TLS_KEY is not the private key of TLS_CERT in PEM form', () => createSecureContext({ cert, key }));
-  const warning = expiryWarning(first, new Date());
+  tryUse('TLS_KEY is not the private key of TLS_CERT in PEM form', () => createSecureContext({ cert, key }));
+  const warning = expiryWarning(certificate, new Date());
   if (warning !== undefined) log.warn(warning);
-  return { cert, key, validTo: first.validToDate };
+  return { cert, key, validTo: certificate.validToDate };
 }
 
 /** @returns a warning if the certificate is not valid now, or ends within 14 days */
@@ -44,7 +44,6 @@ export function expiryWarning(
   return `the certificate in TLS_CERT expires on ${to.toISOString()}`;
 }
 
-/** @throws {StartError} */
 async function readPem(variable: 'TLS_CERT' | 'TLS_KEY', file: string): Promise<string> {
   if (file.includes('-----BEGIN')) {
     throw new StartError([`${variable} must be the path of a PEM file, not its contents`]);
@@ -56,7 +55,7 @@ async function readPem(variable: 'TLS_CERT' | 'TLS_KEY', file: string): Promise<
 }
 
 /** @throws {StartError} with OpenSSL's reason, which quotes no file */
-function usable<T>(problem: string, make: () => T): T {
+function tryUse<T>(problem: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
@@ -67,8 +66,8 @@ function usable<T>(problem: string, make: () => T): T {
 }
 
 /**
- * The result reads the files again, for new connections. A refused pair is logged, and the old pair stays in use.
- * Calls run one after another, so that the last call decides.
+ * Returns a function that reads the files again, for new connections. If the pair is refused, the old pair stays in
+ * use. Calls run one after another, so that the last call decides.
  */
 export function certificateRenewal(files: TlsFiles, use: (pair: TlsPair) => void, log: Logger): () => void {
   const renew = async () => {
@@ -82,6 +81,6 @@ export function certificateRenewal(files: TlsFiles, use: (pair: TlsPair) => void
       log.error({ problems }, 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use');
     }
   };
-  let last: Promise<unknown> = Promise.resolve();
-  return () => void (last = last.then(renew));
+  let lastRenewal: Promise<unknown> = Promise.resolve();
+  return () => void (lastRenewal = lastRenewal.then(renew));
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { V1 } from '../../adapters/http/contract/versions.ts';
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { withoutEffect } from '../config/without-effect.ts';
+import { unusedVariableWarnings } from '../config/without-effect.ts';
 import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { Interrupted, ServiceIo } from '../program/process.ts';
 import { CREATE_KEY } from './start-keys.ts';
@@ -12,8 +12,8 @@ import { type Service, start } from './start.ts';
 const CLOSE_MS = 3_000;
 
 /**
- * SIGHUP reads the certificates again if there are any, and else ends the service: docs/explanation/a-drain.md, "What
- * starts a drain".
+ * SIGHUP reads the certificates again. Without certificates, SIGHUP ends the service: docs/explanation/a-drain.md,
+ * "What starts a drain".
  *
  * @throws {StartError}
  * @throws what `start` throws
@@ -22,7 +22,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const config = readConfig(env, storages);
   const log = await openServiceLog(config);
   const standardError = openStandardError();
-  for (const warning of [...config.warnings, ...withoutEffect(env)]) log.warn(warning);
+  for (const warning of [...config.warnings, ...unusedVariableWarnings(env)]) log.warn(warning);
   const startHere = () => start(config, log, { isLogged: isJournal(env) });
   const starting = runUntilStopped(startHere, config, { log, signal });
   const renew = async () => (await starting.catch(() => undefined))?.renewCertificates();
@@ -35,13 +35,13 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   // Flushed immediately, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
-    // A key never goes into the log. A key is made only on loopback, for which few certificates are valid.
-    const insecure = config.tls === undefined ? '' : '--insecure ';
-    const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
+    // A key never goes into the log. It is made only at a loopback address, for which few certificates are valid.
+    const insecureOption = config.tls === undefined ? '' : '--insecure ';
+    const advice = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
-        `  curl ${insecure}-H 'Authorization: Bearer ${madeKey.token}' '${url}${V1}/pets'\n\n` +
-        `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n${lasting}`,
+        `  curl ${insecureOption}-H 'Authorization: Bearer ${madeKey.token}' '${url}${V1}/pets'\n\n` +
+        `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n${advice}`,
     );
     standardError.flush();
   });
@@ -60,15 +60,15 @@ async function runUntilStopped(
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<Service> {
   let service: Service | undefined = undefined;
-  let stopping = false;
+  let isStopping = false;
 
   const stop = async (reason: string) => {
     // One Ctrl-C sends two signals.
-    if (stopping) return;
-    stopping = true;
+    if (isStopping) return;
+    isStopping = true;
     const stopped = service?.stop();
     log.info({ reason }, 'shutting down');
-    // No request is in progress, and every step of a start can be repeated.
+    // The service does not listen yet, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
     const giveUp = () => {

@@ -11,7 +11,7 @@ import { type Config, StartError } from '../config/config.ts';
 type Context = {
   readonly now: () => Date;
   readonly log: Readonly<Record<'info' | 'warn', (message: string) => void>>;
-  /** Standard error goes to a log, where a token must not be. */
+  /** Whether standard error goes to a log, where a token must not be. */
   readonly isLogged?: boolean | undefined;
 };
 
@@ -19,9 +19,9 @@ export type MadeKey = Omit<MintedKey, 'digest'> & { readonly label: string };
 
 export type StartKeys = {
   /** Keys in addition to the stored keys. */
-  readonly known: readonly KnownKey[];
+  readonly knownKeys: readonly KnownKey[];
   /** Only the person who started the service sees this key. */
-  readonly made?: MadeKey;
+  readonly madeKey?: MadeKey;
 };
 
 /**
@@ -36,14 +36,14 @@ export async function startKeys(
   stored: Pick<ApiKeyRepository, 'list'>,
   { now, log, isLogged }: Context,
 ): Promise<StartKeys> {
-  if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
+  if (apiKeys !== undefined) return { knownKeys: apiKeys.map(knownKey) };
   const keys = await stored.list();
   for (const key of keys) {
-    // A damaged id hides the record from requests.
+    // If its id is damaged, no request finds the key.
     if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);
   }
   if (keys.length > 0) {
-    // A new key would undo what an operator has revoked or let expire.
+    // A new key would undo a revocation or an expiry that an operator wants.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
       log.warn(`no API key is valid now; run: ${CREATE_KEY}`);
     } else {
@@ -51,7 +51,7 @@ export async function startKeys(
         `the API keys are in the storage, which knows only their digests; for another one run: ${CREATE_KEY}`,
       );
     }
-    return { known: [] };
+    return { knownKeys: [] };
   }
   const advice = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
   if (!isLoopback(host)) {
@@ -61,11 +61,11 @@ export async function startKeys(
   }
   if (isLogged) {
     log.warn(`there is no API key yet; ${advice}`);
-    return { known: [] };
+    return { knownKeys: [] };
   }
   const { id, token } = mintKey();
-  const made = { id, label: 'start', token };
-  return { known: [knownKey(made)], made };
+  const madeKey = { id, label: 'start', token };
+  return { knownKeys: [knownKey(madeKey)], madeKey };
 }
 
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;

@@ -27,14 +27,13 @@ export type Service = {
 
 export type StartOptions = {
   readonly now?: () => Date;
-  /** The default is 10 s. */
   readonly recordUsesEveryMs?: number;
   readonly limits?: Partial<ServerLimits>;
-  /** Standard error goes to a log, where a token must not be. */
+  /** Whether standard error goes to a log. */
   readonly isLogged?: boolean;
 };
 
-/** More often than the repository writes the use of one key (once per 60 s), so that a first use shows soon. */
+/** This is shorter than the 60 s between two writes of the use of one key, so that a first use is written soon. */
 const RECORD_USES_EVERY_MS = 10_000;
 
 /** Without a proxy, TRUST_PROXY would let clients forge addresses, so the text names no variable. */
@@ -56,7 +55,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   const tls = config.tls && (await readCertificate(config.tls, log));
   await using opening = new AsyncDisposableStack();
   const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
-  const served = metrics && opening.use(await serveMetrics(metrics.text, config, log));
+  const metricsServer = metrics && opening.use(await serveMetrics(metrics.text, config, log));
   const { kind, url } = config.storage;
   const meter = metrics && { meter: metrics.meter };
   const storage = await kind.openService(url, {
@@ -69,32 +68,32 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   const tracing =
     config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
-  const { known, made } = await startKeys(config, storage.keys, { now, log, isLogged });
+  const { knownKeys, madeKey } = await startKeys(config, storage.keys, { now, log, isLogged });
 
-  const lines = tracing?.requestLog(log) ?? requestLog(log);
-  const requests = metrics ? measuredLog(lines, metrics) : lines;
+  const requestLines = tracing?.requestLog(log) ?? requestLog(log);
+  const measuredLines = metrics ? measuredLog(requestLines, metrics) : requestLines;
   const isDraining = () => server.isDraining;
   const { publicUrl, trustProxy, corsOrigins, rateLimit } = config;
   const settings = { publicUrl, trustProxy, corsOrigins, rateLimit };
-  const parts = { storage, knownKeys: known, now, log: requests, isDraining, metrics, tracing };
+  const parts = { storage, knownKeys, now, log: measuredLines, isDraining, metrics, tracing };
   const { app, recordUses } = composeService({ ...settings, ...parts });
   const server: HttpServer = await listenAt('', app, {
     host: config.host,
     port: config.port,
-    log: requests,
+    log: measuredLines,
     tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
-  opening.use(recording(recordUses, recordUsesEveryMs, log));
-  if (made !== undefined) {
-    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: made.label }, 'audit');
+  opening.use(recordPeriodically(recordUses, recordUsesEveryMs, log));
+  if (madeKey !== undefined) {
+    auditLog(log).info({ audit: 'key.made', keyId: madeKey.id, keyLabel: madeKey.label }, 'audit');
   }
   if (!isLoopback(config.host) && !config.trustProxy && config.publicUrl === undefined) log.info(NO_PROXY);
 
-  const open = opening.move();
+  const openedParts = opening.move();
   const stop = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
-    await open.disposeAsync();
+    await openedParts.disposeAsync();
     return cutOff;
   };
   const renewCertificate =
@@ -102,8 +101,8 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   let stopped: Promise<number> | undefined;
   return {
     url: urlOf(config, server),
-    metricsUrl: served?.url,
-    madeKey: made,
+    metricsUrl: metricsServer?.url,
+    madeKey,
     async renewCertificates() {
       renewCertificate?.();
       await storage.renewCertificates?.();
@@ -112,10 +111,10 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   };
 }
 
-/** Writes the uses of API keys until disposed of. */
-function recording(recordUses: () => Promise<void>, everyMs: number, log: Logger): AsyncDisposable {
-  const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
-  const record = () => recordUses().catch(notRecorded);
+/** Writes the uses of API keys until the result is disposed of. */
+function recordPeriodically(recordUses: () => Promise<void>, everyMs: number, log: Logger): AsyncDisposable {
+  const warn = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
+  const record = () => recordUses().catch(warn);
   const timer = setInterval(() => void record(), everyMs).unref();
   return {
     async [Symbol.asyncDispose]() {

@@ -45,16 +45,16 @@ export function openTracing(
   // The SDK reads only the environment, not the file of --env.
   Object.assign(process.env, config.variables);
   onSdkWarning((message) => log.warn(message));
-  const exports = watchExports(new OTLPTraceExporter(), log);
+  const exportWatch = watchExports(new OTLPTraceExporter(), log);
   const resource = resourceOf();
-  onSdkWarning(exports.onSdkWarning);
+  onSdkWarning(exportWatch.onSdkWarning);
 
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const provider = new sdk.TracerProvider({
     resource,
     sampler: SAMPLERS[config.sampler](config.samplerRatio),
     spanLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARS },
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: exports.watched })],
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: exportWatch.watchedExporter })],
   });
   const tracer = provider.getTracer(NAME, packageJson.version);
   const requests = requestSpans(tracer);
@@ -74,7 +74,7 @@ export function openTracing(
   };
 }
 
-/** Errors of the SDK are outcomes of exports, which {@link watchExports} logs. */
+/** Drops errors of the SDK: they are failed exports, which {@link watchExports} logs. */
 function onSdkWarning(warn: (message: string) => void): void {
   const logger = { error() {}, warn, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
@@ -84,9 +84,9 @@ function onSdkWarning(warn: (message: string) => void): void {
 function resourceOf() {
   const { serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector } = resources;
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
-  const named = { 'service.name': NAME, 'service.version': packageJson.version };
+  const defaultAttributes = { 'service.name': NAME, 'service.version': packageJson.version };
   return resources
     .defaultResource()
-    .merge(resources.resourceFromAttributes(named))
+    .merge(resources.resourceFromAttributes(defaultAttributes))
     .merge(resources.detectResources({ detectors }));
 }

@@ -19,7 +19,7 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   };
 }
 
-/** Lines without a request id may be logged while the context of a request is active. */
+/** A line without a request id has no trace ids, although the context of a request may be active. */
 function withTraceIds(fields: { readonly requestId?: unknown }): object {
   const span = fields.requestId === undefined ? undefined : trace.getSpanContext(context.active());
   if (span === undefined) return fields;

@@ -27,8 +27,8 @@ it('copy --json prints its result as JSON, and writes an audit line for each key
   const [audit = '', ...notes] = command.stderr.split(/(?<=\}\n)/);
   expect(JSON.parse(audit)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
   expect(notes.join('')).toBe(usedStorages);
-  const again = await succeeds(args);
-  expect(again.stdout).toBe(
+  const repetition = await succeeds(args);
+  expect(repetition.stdout).toBe(
     'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
   );
   const failedCopy = await fails([...args, '--json'], {}, { stdout: FULL });

@@ -43,13 +43,13 @@ describe('petstore keys', () => {
   // test/deploy/mongodb-roles.test.ts runs these commands on MongoDB.
   it('creates, lists, rotates and revokes keys while a service runs, and the service applies each change', async () => {
     const env = await makeEnv();
-    const old = await createKey(env, '--label', 'Kasse 3', '--expires', 'never');
+    const oldKey = await createKey(env, '--label', 'Kasse 3', '--expires', 'never');
     const clock = fakeClock();
     const { url, madeKey } = await startService(env);
     expect(madeKey).toBeUndefined();
     expect(JSON.parse((await runKeys(env, 'list', '--json')).stdout)).toStrictEqual([
       {
-        id: old.id,
+        id: oldKey.id,
         label: 'Kasse 3',
         state: 'active',
         scopes: ['pets:read', 'pets:write'],
@@ -62,18 +62,18 @@ describe('petstore keys', () => {
       },
     ]);
 
-    const rotationOutput = (await runKeys(env, 'rotate', old.id, '--overlap', '1h', '--json')).stdout;
+    const rotationOutput = (await runKeys(env, 'rotate', oldKey.id, '--overlap', '1h', '--json')).stdout;
     const { key, id, replaces, ...keyFields } = JSON.parse(rotationOutput);
-    expect([id, replaces]).toStrictEqual([KEY_FORM.exec(key)?.[1], old.id]);
+    expect([id, replaces]).toStrictEqual([KEY_FORM.exec(key)?.[1], oldKey.id]);
     expect(keyFields).toMatchObject({ label: 'Kasse 3', state: 'active' });
     expect(Date.parse(keyFields.expiresAt) - Date.parse(keyFields.createdAt)).toBe(365 * DAY_MS);
-    expect([await statusOf(url, old.key), await statusOf(url, key)]).toStrictEqual([200, 200]);
+    expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([200, 200]);
 
     const { stdout: next } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
     expect(next).toMatch(/^pets_\w+\n$/);
-    expect(JSON.parse((await runKeys(env, 'revoke', old.id, '--json')).stdout).state).toBe('revoked');
+    expect(JSON.parse((await runKeys(env, 'revoke', oldKey.id, '--json')).stdout).state).toBe('revoked');
     clock.advance(10_000);
-    expect([await statusOf(url, old.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
+    expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
     expect(await statusOf(url, next.trim())).toBe(200);
   });
 
@@ -100,11 +100,11 @@ describe('petstore keys', () => {
       { ...line, audit: 'key.revoked', revokedAt: expect.any(String) },
     ]);
     expect(revoke.stdout).toBe(`the key ${id} is revoked; every service refuses it within 10 seconds\n`);
-    const again = await runKeys(env, 'revoke', id!);
-    expect(again.stdout).toContain(
+    const repetition = await runKeys(env, 'revoke', id!);
+    expect(repetition.stdout).toContain(
       `is revoked already, since ${String(auditLinesOf(revoke)[0]!['revokedAt'])}; `,
     );
-    expect(again.stderr).toBe('');
+    expect(repetition.stderr).toBe('');
     const revokeWithFullOutput = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
     for (const { stderr } of [create, rotate, revoke, revokeWithFullOutput]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
@@ -125,8 +125,8 @@ describe('petstore keys', () => {
           `${id}  revoked  pets:read,pets:write  (\\S+T\\d\\d:\\d\\dZ  ){2}never +Müller & Söhne\\n$`,
       ),
     );
-    const shown = JSON.parse((await runKeys(env, 'show', id, '--json')).stdout);
-    expect(shown).toMatchObject({ id, rateLimit: '10/60s' });
+    const shownKey = JSON.parse((await runKeys(env, 'show', id, '--json')).stdout);
+    expect(shownKey).toMatchObject({ id, rateLimit: '10/60s' });
   });
 
   it('revokes a new key when an interruption arrives before the key is printed', async () => {
@@ -163,8 +163,8 @@ describe('petstore keys', () => {
       const [second = '', next] = KEY_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
       const { key, ...answer } = JSON.parse(rotate.stdout);
       expect([key, answer]).toMatchObject([undefined, { id: next, replaces: id, file: `${file}-2` }]);
-      for (const printed of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
-        expect([printed.includes(token), printed.includes(second)]).toStrictEqual([false, false]);
+      for (const outputText of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
+        expect([outputText.includes(token), outputText.includes(second)]).toStrictEqual([false, false]);
       }
     });
 

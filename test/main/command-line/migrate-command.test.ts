@@ -6,11 +6,11 @@ import { mongo } from '../../support/shared-mongo.ts';
 describe.skipIf(mongo === undefined)('migrate', () => {
   it('migrates the database of DATABASE_URL, and prints its schema version as text', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
-    const first = await succeeds(['migrate'], { DATABASE_URL });
-    expect(first.stdout).toMatch(
+    const firstCommand = await succeeds(['migrate'], { DATABASE_URL });
+    expect(firstCommand.stdout).toMatch(
       new RegExp(`^the database "${db.databaseName}" has schema version \\d+ \\(before: none\\)\\n$`),
     );
-    const again = await succeeds(['migrate'], { DATABASE_URL });
-    expect(again.stdout).toBe(first.stdout.replace('before: none', 'as before'));
+    const secondCommand = await succeeds(['migrate'], { DATABASE_URL });
+    expect(secondCommand.stdout).toBe(firstCommand.stdout.replace('before: none', 'as before'));
   });
 });

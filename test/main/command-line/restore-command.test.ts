@@ -108,8 +108,8 @@ describe('a restore', () => {
         /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
       expect(existingFile, program.stderr).toBe(file + suffixes[0]);
       expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
-      const moved = run('sh', ['-c', command]);
-      expect(await moved.ended, moved.stderr).toStrictEqual(DONE);
+      const moveCommand = run('sh', ['-c', command]);
+      expect(await moveCommand.ended, moveCommand.stderr).toStrictEqual(DONE);
 
       await restore();
       expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);

@@ -13,8 +13,8 @@ it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips
   const { stdout, stderr } = await succeeds(['skip-ids'], { DATABASE_URL });
   expect(stdout).toBe('skipped 1000000000000 ids; new pets are assigned ids greater than 1000000000007\n');
   expect(stderr).toBe(`petstore: wrote to ${DATABASE_URL}\n`);
-  const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
-  expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
+  const repetition = await succeeds(['skip-ids', DATABASE_URL, '--json']);
+  expect(JSON.parse(repetition.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
 
   const { pets } = await openService(path);
   expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
@@ -23,8 +23,8 @@ it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
   it('applies immediately to a service that runs on a restored database', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    const original = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
-    await original.pets.insert(rex);
+    const originalService = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
+    await originalService.pets.insert(rex);
     const copy = await freshDatabase(mongo!);
     for (const name of ['pets', 'schema']) {
       await db
@@ -32,12 +32,12 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
         .aggregate([{ $out: { db: copy.db.databaseName, coll: name } }])
         .toArray();
     }
-    const restored = await closedAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
+    const restoredService = await closedAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
     await succeeds(['skip-ids', copy.url]);
 
-    const stored = await Promise.all([restored.pets.insert(rex), restored.pets.insert(rex)]);
+    const stored = await Promise.all([restoredService.pets.insert(rex), restoredService.pets.insert(rex)]);
     expect(stored.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
-    expect((await original.pets.insert(rex)).id).toBe(2n);
+    expect((await originalService.pets.insert(rex)).id).toBe(2n);
     expect((await succeeds(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
       'checked 3 pets and 0 API keys\n',
     );

@@ -37,10 +37,10 @@ describe('before data is acknowledged,', () => {
     const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
     const { program, calls } = await traced([], { cwd: directory, env });
     await program.url();
-    const all = calls(directory);
-    expect(all.slice(0, 3)).toStrictEqual(['mkdir data', 'fsync .', 'fsync data']);
-    expect(all.slice(all.indexOf('pwrite64 data/petstore.db-wal'))).toContain('fsync data');
-    expectSyncedBefore(all, 'data/petstore.db', /-shm$/);
+    const allCalls = calls(directory);
+    expect(allCalls.slice(0, 3)).toStrictEqual(['mkdir data', 'fsync .', 'fsync data']);
+    expect(allCalls.slice(allCalls.indexOf('pwrite64 data/petstore.db-wal'))).toContain('fsync data');
+    expectSyncedBefore(allCalls, 'data/petstore.db', /-shm$/);
   });
 
   it('a start flushes the names of a directory and an empty file that a killed start has left', async () => {
@@ -56,16 +56,18 @@ describe('before data is acknowledged,', () => {
   it('a start after kill -9 flushes a copy of the write-ahead log, the name of this copy and the database file, and then removes the log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
-    const killed = await traced([], { env });
+    const killedService = await traced([], { env });
     const body = '{"name":"Rex","categoryId":7}';
-    expect(await ask(`${await killed.program.url()}/v1/pets`, { body })).toMatchObject({ status: 201 });
-    await killed.program.kill();
+    expect(await ask(`${await killedService.program.url()}/v1/pets`, { body })).toMatchObject({
+      status: 201,
+    });
+    await killedService.program.kill();
 
     const { program, calls } = await traced([], { env });
     await program.url();
 
-    const all = calls(directory).filter((call) => !call.endsWith('-shm'));
-    expect(all.slice(0, 11)).toStrictEqual([
+    const allCalls = calls(directory).filter((call) => !call.endsWith('-shm'));
+    expect(allCalls.slice(0, 11)).toStrictEqual([
       'write petstore.db-wal.partial',
       'fsync petstore.db-wal.partial',
       'rename petstore.db-wal.partial petstore.db-wal',
@@ -101,12 +103,15 @@ describe('before data is acknowledged,', () => {
   it('an import flushes each batch before it writes the next batch', async () => {
     const directory = await testDirectory();
     const target = `sqlite:${join(directory, 'petstore.db')}`;
-    const all = await runAndTrace(['import', await fileWith(petLines(PETS)), '--to', target], directory);
+    const allCalls = await runAndTrace(['import', await fileWith(petLines(PETS)), '--to', target], directory);
     // At its end, the command moves the pages of the log into the database file, and removes the log.
-    expect(all[0]).toBe('fsync .');
-    expectSyncedBefore(all, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
-    expectSyncedBefore(all, 'petstore.db', /^unlink petstore\.db-wal$/);
+    expect(allCalls[0]).toBe('fsync .');
+    expectSyncedBefore(allCalls, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
+    expectSyncedBefore(allCalls, 'petstore.db', /^unlink petstore\.db-wal$/);
     // The log is also flushed after each batch.
-    expect(all.filter((call) => call === 'fsync petstore.db-wal').length, all.join('\n')).toBeGreaterThan(5);
+    expect(
+      allCalls.filter((call) => call === 'fsync petstore.db-wal').length,
+      allCalls.join('\n'),
+    ).toBeGreaterThan(5);
   });
 });

@@ -245,6 +245,6 @@ describe('the configuration', () => {
 it('the description of the variables has one line of at most 120 characters for each variable, with its default and its meaning', () => {
   const lines = describeVariables().split('\n');
   const names = lines.map((line) => /^ {2}(\w+) +\S+ +(?=\S).{1,74}$/.exec(line)?.[1]);
-  const all = [...Object.keys(RULES), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
-  expect(new Set(names)).toStrictEqual(new Set(all));
+  const allNames = [...Object.keys(RULES), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
+  expect(new Set(names)).toStrictEqual(new Set(allNames));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutEffect } from '../../../src/main/config/without-effect.ts';
+import { unusedVariableWarnings } from '../../../src/main/config/without-effect.ts';
 import { VARIABLE_NAMES } from '../../../src/main/config/variables.ts';
 import { join } from 'node:path';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ it.each([
   ['TLS_KYE', 'TLS_KEY'],
 ])('a warning asks whether %s is a misspelt %s', (given, meant) => {
   const warning = `the variable ${given} has no effect; is it a misspelt ${meant}?`;
-  expect(withoutEffect({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
+  expect(unusedVariableWarnings({ PATH: '/bin', [given]: 'x', PORT: '1' })).toStrictEqual([warning]);
 });
 
 // Variables of shells, desktops, systemd, containers, Kubernetes, CI, Node, npm and proxies, and variables of other
@@ -36,7 +36,7 @@ const FOREIGN_NAMES =
 
 it('no warning is about a variable of another program, a variable of the service, or an empty variable', () => {
   const variables = Object.fromEntries([...FOREIGN_NAMES, ...VARIABLE_NAMES].map((name) => [name, 'x']));
-  expect(withoutEffect({ ...variables, PROT: '', API_KEY: undefined })).toStrictEqual([]);
+  expect(unusedVariableWarnings({ ...variables, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
 
 describe('a .env file in the working directory', () => {

@@ -114,7 +114,7 @@ describe('a command', () => {
     expect(command.stdout).toMatch(/^pets_\w+\n$/);
   });
 
-  it('exits with 1 after an error that it cannot print because its standard error is not read', async () => {
+  it('exits with code 1 after an error that it cannot print because its standard error is not read', async () => {
     const failedCommand = runRedirected(`2> '${(await makeFullPipe()).path}'`, {
       args: 'export --from sqlite:/nonexistent/petstore.db',
     });

@@ -19,15 +19,15 @@ async function startWithFault(inject: string, furtherEnv: Record<string, string>
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const env = { DATABASE_URL, API_KEYS: KEY };
   const { program } = await traced([], { env: { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv }, inject });
-  const restarted = async () => run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env }).url();
-  return { program, restarted, url: await program.url() };
+  const restart = async () => run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env }).url();
+  return { program, restart, url: await program.url() };
 }
 
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
 it('a service whose disk fails to flush exits with code 74, logs one line, sends no further answer, and can start again', async () => {
   // strace counts the calls of each thread separately, so the pool has only one thread.
-  const { program, restarted, url } = await startWithFault('fdatasync:error=EIO:when=2', {
+  const { program, restart, url } = await startWithFault('fdatasync:error=EIO:when=2', {
     UV_THREADPOOL_SIZE: '1',
   });
   expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
@@ -42,10 +42,10 @@ it('a service whose disk fails to flush exits with code 74, logs one line, sends
     ),
   });
 
-  const next = await restarted();
-  expect(await ask(`${next}/v1/pets/1`)).toMatchObject({ status: 200 });
+  const nextUrl = await restart();
+  expect(await ask(`${nextUrl}/v1/pets/1`)).toMatchObject({ status: 200 });
   // The pet was committed, and the page cache of the system still has it.
-  expect(await ask(`${next}/v1/pets`, repeatableCreate)).toMatchObject({
+  expect(await ask(`${nextUrl}/v1/pets`, repeatableCreate)).toMatchObject({
     status: 201,
     headers: { 'idempotent-replayed': 'true' },
     body: expect.stringContaining('"id":2'),
@@ -58,9 +58,9 @@ it.each([
 ])('%s whose disk fails at the start exits with code 74 and keeps the write-ahead log', async (_, args) => {
   const directory = await testDirectory();
   const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
-  const first = run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env });
-  await first.url();
-  await first.kill();
+  const firstService = run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env });
+  await firstService.url();
+  await firstService.kill();
   const logBytes = await readFile(join(directory, 'petstore.db-wal'));
   const { program } = await traced(args, { env, inject: 'fsync:error=ENOSPC:when=1+' });
 
@@ -73,7 +73,7 @@ it.each([
 });
 
 it('a service whose disk never completes a flush continues to read pets, and a kill -9 loses no pet that a client has seen', async () => {
-  const { program, restarted, url } = await startWithFault('fdatasync:delay_enter=600000000');
+  const { program, restart, url } = await startWithFault('fdatasync:delay_enter=600000000');
   const answers: number[] = [];
   const creating = ask(`${url}/v1/pets`, repeatableCreate).then(({ status }) => answers.push(status));
   creating.catch(() => {});
@@ -86,12 +86,12 @@ it('a service whose disk never completes a flush continues to read pets, and a k
   await expect(creating).rejects.toThrow('fetch failed');
 
   // The pet was committed, and no client has seen it.
-  const next = await restarted();
-  expect(await ask(`${next}/v1/pets`, repeatableCreate)).toMatchObject({
+  const nextUrl = await restart();
+  expect(await ask(`${nextUrl}/v1/pets`, repeatableCreate)).toMatchObject({
     status: 201,
     body: expect.stringContaining('"id":1'),
   });
-  expect(await ask(`${next}/v1/pets`, { body: PET })).toMatchObject({
+  expect(await ask(`${nextUrl}/v1/pets`, { body: PET })).toMatchObject({
     body: expect.stringContaining('"id":2'),
   });
 });

@@ -83,9 +83,9 @@ describe('the port of the metrics', () => {
     // The first byte is that of a TLS handshake.
     await connection.send('\x16nonsense\r\n\r\n');
     expect((await connection.answer()).status).toBe(400);
-    const other = await connect(url);
-    await other.send('nonsense\r\n\r\n');
-    expect((await other.answer()).status).toBe(400);
+    const apiConnection = await connect(url);
+    await apiConnection.send('nonsense\r\n\r\n');
+    expect((await apiConnection.answer()).status).toBe(400);
     await scrape(metricsUrl);
     const series = await scrape(metricsUrl);
     expect(nonZero(series, 'http_')).toStrictEqual({

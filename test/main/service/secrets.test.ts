@@ -62,17 +62,17 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   programs.push(service);
   const url = await service.url();
   const key = await makeKey('create', '--label', 'till', '--scopes', 'pets:read');
-  const next = await makeKey('rotate', key.split('_')[1]!);
+  const rotatedKey = await makeKey('rotate', key.split('_')[1]!);
   await Promise.all([
     petstore(['keys', 'list', '--json']),
-    petstore(['keys', 'show', next.split('_')[1]!]),
-    ...['show', 'revoke', 'rotate', next].map((command) => petstore(['keys', command, key])),
+    petstore(['keys', 'show', rotatedKey.split('_')[1]!]),
+    ...['show', 'revoke', 'rotate', rotatedKey].map((command) => petstore(['keys', command, key])),
     petstore(['keys', 'create', '--label', 'x', '--scopes', key]),
     petstore(['keys', 'create', '--label', 'x', `--${key}`]),
     petstore(['export', `${directory}/pets.ndjson`]),
   ]);
   await petstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
-  for (const one of [API_KEY, key, next]) await misuseKey(url, one);
+  for (const one of [API_KEY, key, rotatedKey]) await misuseKey(url, one);
 
   // The service logs a storage failure (503) and a bug (500).
   await rename(file, `${file}-moved`);
@@ -86,7 +86,7 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   await stop(service);
 
   const allOutput = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
-  const secrets = [key, next].map((one) => one.split('_')[2]!);
+  const secrets = [key, rotatedKey].map((one) => one.split('_')[2]!);
   for (const text of printedKeys) expect(allOutput.split(text)).toHaveLength(2);
   for (const secret of secrets) expect(allOutput.split(secret)).toHaveLength(2);
   // The key that the first service made is printed once, in its curl command.

@@ -31,7 +31,7 @@ async function startWithoutStoredKeys(env: Record<string, string>, isLogged = fa
 
 it('the service knows the keys of API_KEYS by their SHA-256 digests, and makes no further key', async () => {
   expect(await startWithoutStoredKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
-    known: [
+    knownKeys: [
       { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
       { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
     ],
@@ -42,10 +42,10 @@ describe('when there is no key', () => {
   it.each(['127.255.0.9', 'localhost', '::1', ''])(
     'a key is made if only this machine can reach the service: HOST=%s',
     async (HOST) => {
-      const { known, made } = await startWithoutStoredKeys({ HOST });
-      const { id, token } = made!;
+      const { knownKeys, madeKey } = await startWithoutStoredKeys({ HOST });
+      const { id, token } = madeKey!;
       expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
-      expect(known).toStrictEqual([
+      expect(knownKeys).toStrictEqual([
         { caller: { id, label: 'start', scopes: SCOPES }, digest: digest(token) },
       ]);
     },
@@ -65,8 +65,8 @@ describe('when there is no key', () => {
       const refusal = new StartError([`${problem}; ${hint}`]);
       for (const isLogged of [false, true])
         await expect(startWithoutStoredKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
-      const { known } = await startWithoutStoredKeys({ HOST, API_KEYS: KEY });
-      expect(known).toMatchObject([{ caller: { label: 'key-1' } }]);
+      const { knownKeys } = await startWithoutStoredKeys({ HOST, API_KEYS: KEY });
+      expect(knownKeys).toMatchObject([{ caller: { label: 'key-1' } }]);
     },
   );
 
@@ -78,7 +78,7 @@ describe('when there is no key', () => {
     async (DATABASE_URL, hint) => {
       const { lines, log } = makeLog();
       const keys = await startKeys(readConfig({ DATABASE_URL }), NO_KEYS, { now, log, isLogged: true });
-      expect(keys).toStrictEqual({ known: [] });
+      expect(keys).toStrictEqual({ knownKeys: [] });
       expect(lines).toStrictEqual([`warn: there is no API key yet; ${hint}`]);
     },
   );
@@ -91,7 +91,7 @@ describe('when the storage has a key in any state', () => {
     const [config, revoked] = [readConfig({ HOST }), aKey(2, { revokedAt: now() })];
 
     for (const keys of [await keysWith(aKey(1), revoked), await keysWith(revoked)])
-      expect(await startKeys(config, keys, { now, log })).toStrictEqual({ known: [] });
+      expect(await startKeys(config, keys, { now, log })).toStrictEqual({ knownKeys: [] });
 
     expect(lines).toStrictEqual([
       'info: the API keys are in the storage, which knows only their digests; ' +

@@ -50,9 +50,9 @@ describe('a service', () => {
       const earlierCount = await sockets();
       const { metricsUrl = '', stop } = await startService({ METRICS_PORT: '0' });
       await connect(metricsUrl);
-      const stopping = stop();
-      expect(stop()).toBe(stopping);
-      expect(await stopping).toBe(0);
+      const stopResult = stop();
+      expect(stop()).toBe(stopResult);
+      expect(await stopResult).toBe(0);
       // One socket may remain, because the client has not closed its end of the connection.
       expect(await sockets()).toBeLessThanOrEqual(earlierCount + 1);
     },
@@ -76,8 +76,8 @@ it('a service records the last use of a stored key after the request, and tries 
   const line = await logged(/^the use of keys was not recorded$/);
   expect(line).toMatchObject({ err: { type: 'StorageUnavailable' } });
   await rename(`${file}-moved`, file);
-  const used = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
-  await expect.poll(used).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
+  const showKey = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
+  await expect.poll(showKey).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
 }, 30_000);
 
 it('a service that cannot listen closes its SQLite file and the port of its metrics', async () => {

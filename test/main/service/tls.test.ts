@@ -96,8 +96,8 @@ it('SIGHUP does not end the start of a service with TLS while it waits for the s
 
 it('the commands of docs/how-to/use-tls.md make and use a certificate', async ({ skip }) => {
   const openssl = run('openssl', ['version']);
-  const found = await openssl.ended.catch(() => undefined);
-  if (found?.code !== 0) skip('no openssl on PATH: install it');
+  const versionCheck = await openssl.ended.catch(() => undefined);
+  if (versionCheck?.code !== 0) skip('no openssl on PATH: install it');
   const document = await readFile(join(ROOT, 'docs/how-to/use-tls.md'), 'utf8');
   const directory = await testDirectory();
   const [, text = ''] = /^```sh\n(openssl .*?)^```$/ms.exec(document) ?? [];

@@ -15,10 +15,10 @@ function watchExporter() {
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
   let result: { code: ExportResultCode; error?: Error };
   const exporter = { export: (_: unknown, done: (exportResult: typeof result) => void) => done(result) };
-  const { watched } = watchExports({ ...exporter, shutdown: async () => {} }, log);
+  const { watchedExporter } = watchExports({ ...exporter, shutdown: async () => {} }, log);
   const exportWith = (exportResult: typeof result) => {
     result = exportResult;
-    watched.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(exportResult));
+    watchedExporter.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(exportResult));
   };
   return {
     lines,
