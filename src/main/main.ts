@@ -21,7 +21,7 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
       env: process.env,
       stdout: process.stdout,
       stderr: process.stderr,
-      // Opened only by a command that reads standard input.
+      // Only a command that reads standard input opens it.
       stdin: () => process.stdin,
       signal: interruption.signal,
       onHangUp: (act = () => interrupt('SIGHUP')) => hangUpAction.resolve(act),
@@ -31,7 +31,7 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
   )
   .then(endProcess);
 
-/** @param exitCode `undefined`: the service runs on */
+/** @param exitCode `undefined`: the service continues to run */
 function endProcess(exitCode: number | undefined): void {
   if (exitCode === undefined) return;
   process.exitCode = exitCode;

@@ -93,7 +93,8 @@ it('a start that fails reports every invalid variable on its own line', async ()
   );
 });
 
-// No machine has the address 192.0.2.1: RFC 5737. A part of a host name has at most 63 letters, so no DNS server is asked for one of 64.
+// No machine has the address 192.0.2.1: RFC 5737. No DNS server is asked for a name with a part of 64 letters, because
+// a part may have at most 63 letters.
 it.each<readonly [what: string, env: () => Promise<Record<string, string>>, problem: RegExp]>([
   [
     'its port is in use, even after it made a key and received a SIGHUP',

@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
 `;
 
 /**
- * Parses a command line. The default command is `serve`.
+ * The default command is `serve`.
  *
  * @param columns the width of the help
  */

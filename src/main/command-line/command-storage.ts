@@ -25,7 +25,6 @@ export const TARGETS = urlForms(
  * The default is the storage of the service in the same environment.
  *
  * @param advice what to do when no command can reach the storage
- * @throws {UsageError}
  */
 export function storageOf(
   option: '--from' | '--to' | 'URL',

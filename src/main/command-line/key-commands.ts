@@ -79,7 +79,7 @@ function parserFor<T>(parse: (text: string) => T | undefined, rule: string): (te
   };
 }
 
-/** In milliseconds. `Infinity` for `never`. */
+/** Returns milliseconds, or `Infinity` for `never`. */
 const validityMsOf = parserFor(
   (text) => (text === 'never' ? Infinity : parseDurationMs(text) || undefined),
   '--expires must be a duration such as 365d or 12h, or never',

@@ -3,7 +3,7 @@ import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
-/** Every property except the digest. In JSON, times become RFC 3339. */
+/** Has every property except the digest. In JSON, times become RFC 3339. */
 export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, KeyProperty> {
   if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt, originId } = key;
@@ -28,7 +28,7 @@ const COLUMNS = {
   CREATED: 'createdAt',
   EXPIRES: 'expiresAt',
   'LAST USED': 'lastUsedAt',
-  // The last column, because the width of a label depends on the terminal.
+  // This column is last, because the width of a label depends on the terminal.
   LABEL: 'label',
 } as const;
 

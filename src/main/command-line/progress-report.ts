@@ -38,8 +38,8 @@ export class ProgressReport {
     const perSecond = (1000 * (progress.done - this.#firstOfKind.done)) / (atMs - this.#firstOfKind.atMs);
     // After this work, the next step may wait for an unresponsive storage.
     const isOver = progress.done === progress.total;
-    const shown = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
-    this.#text = isOver ? STILL_WORKING : shown;
+    const progressText = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
+    this.#text = isOver ? STILL_WORKING : progressText;
     if (isOver && this.#output.isTTY) this.#lastAtMs = -Infinity;
     this.#show(atMs);
   };
@@ -56,8 +56,8 @@ export class ProgressReport {
     this.#lastAtMs = atMs;
     this.#hasBar = isTTY === true;
     // 0 columns: the width is unknown.
-    const shown = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
-    this.#output.write(isTTY ? ERASE_LINE + shown : `petstore: ${this.#text}\n`);
+    const visibleText = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
+    this.#output.write(isTTY ? ERASE_LINE + visibleText : `petstore: ${this.#text}\n`);
   }
 }
 

@@ -73,12 +73,7 @@ export class Session {
     await this.print(this.json ? `${JSON.stringify(value)}\n` : text);
   }
 
-  /**
-   * Waits for a slow reader of standard output.
-   *
-   * @throws {OutputError}
-   * @throws {Interrupted}
-   */
+  /** Waits for a slow reader of standard output. */
   async print(text: string): Promise<void> {
     this.#progress.clear();
     await this.write(text);

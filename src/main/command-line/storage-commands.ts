@@ -132,7 +132,7 @@ async function checkStorage(session: Session, options: Urls): Promise<void> {
 
 async function skipIds(session: Session, url: string | undefined): Promise<void> {
   const storage = storageOf('URL', url, session);
-  // Opened for reading first, because opening for writing would create a missing SQLite file.
+  // The storage is opened for reading first, because opening for writing would create a missing SQLite file.
   const existing = await storage.kind.openForReading(storage.url);
   await existing.close();
   await using target = await asDisposable(storage.kind.openForWriting(storage.url, session.host));

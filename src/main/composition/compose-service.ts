@@ -22,7 +22,7 @@ import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { measuredApp } from './measure.ts';
 
-/** The parts of the service. */
+/** Tokens for the parts of the service. */
 const PETS: InjectionToken<PetRepository> = Symbol('PetRepository');
 const KEYS: InjectionToken<ApiKeyRepository> = Symbol('ApiKeyRepository');
 const LIMITER: InjectionToken<RateLimiter> = Symbol('RateLimiter');
@@ -39,7 +39,7 @@ type ComposedPart = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' |
 
 /** The parts that differ between a shop, a test and a program that embeds the service. */
 export type Parts = Omit<AppDependencies, ComposedPart> & {
-  /** Without a limiter, a limiter in memory counts. */
+  /** A limiter in memory replaces a missing limiter. */
   readonly storage: ServicePorts;
   /** Keys in addition to the stored keys. */
   readonly knownKeys: readonly KnownKey[];

@@ -11,7 +11,7 @@ export type TlsFiles = NonNullable<Config['tls']>;
 /** A wrong variable, file or address stops the start. */
 export class StartError extends Error {
   readonly fault = 'operator';
-  /** Printable lines. */
+  /** Each is a printable line. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

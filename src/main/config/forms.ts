@@ -40,7 +40,7 @@ export function oneOf<const V extends string>(
   return makeParser(rule, (text) => values.find((value) => value === text));
 }
 
-/** Accepts canonical decimal digits only. */
+/** Accepts only decimal digits without leading zeros. */
 export function integer(min: number, max: number): Row<number>['parse'] {
   return makeParser(`must be an integer from ${min} to ${max}`, (text) => {
     const value = Number(text);

@@ -6,10 +6,9 @@ export class Refused extends Error {}
 
 export type Row<Value = unknown> = {
   readonly name: string;
-  /** @throws {Refused} */
   readonly parse: (text: string) => Value;
   readonly initial?: string;
-  /** For `--help` and `.env.example`. */
+  /** The text in `--help` and `.env.example`. */
   readonly help: string;
 };
 

@@ -56,7 +56,7 @@ const publicUrl = makeParser(
   },
 );
 
-/** `label=key` or `key`, whose characters are those of a b64token: RFC 6750, section 2.1. */
+/** `label=key` or `key`. A key has the characters of a b64token: RFC 6750, section 2.1. */
 const API_KEY = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
 
 function apiKeys(text: string) {

@@ -20,7 +20,7 @@ export async function openServiceLog({ logLevel }: Pick<Config, 'logLevel'>): Pr
   return log;
 }
 
-/** Writing to standard error never waits for its reader. */
+/** A write to standard error never waits for a reader. */
 export function openStandardError(): BoundedOutput {
   return openOutput(2);
 }
@@ -44,7 +44,7 @@ export async function openCommandLog(stderr: Output): Promise<Logger> {
   return pino({ base: null }, { write: (line) => stderr.write(format(line)) });
 }
 
-/** Reopens a pipe or a terminal without blocking (docs/decisions.md, "The log is our own bounded buffer"). */
+/** Reopens a pipe or a terminal as non-blocking (docs/decisions.md, "The log is our own bounded buffer"). */
 function nonBlocking(fd: 1 | 2): number {
   if (isatty(fd) || fstatSync(fd).isFIFO()) {
     try {

@@ -12,8 +12,8 @@ const NEAR_END_MS = 14 * 24 * 3_600_000;
 /**
  * Logs the warning of {@link expiryWarning}.
  *
- * @throws {StartError} when a server cannot use the certificate and its key. The error quotes no contents, which may
- *   be secret
+ * @throws {StartError} when a server cannot use the certificate and its key. The error quotes no contents, because
+ *   they may be secret
  */
 export async function readCertificate(
   { certFile, keyFile }: TlsFiles,

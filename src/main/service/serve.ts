@@ -15,7 +15,6 @@ const CLOSE_MS = 3_000;
  * SIGHUP reads the certificates again. Without certificates, SIGHUP ends the service: docs/explanation/a-drain.md,
  * "What starts a drain".
  *
- * @throws {StartError}
  * @throws what `start` throws
  */
 export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Promise<void> {
@@ -23,8 +22,8 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const log = await openServiceLog(config);
   const standardError = openStandardError();
   for (const warning of [...config.warnings, ...unusedVariableWarnings(env)]) log.warn(warning);
-  const startHere = () => start(config, log, { isLogged: isJournal(env) });
-  const starting = runUntilStopped(startHere, config, { log, signal });
+  const startService = () => start(config, log, { isLogged: isJournal(env) });
+  const starting = runUntilStopped(startService, config, { log, signal });
   const renew = async () => (await starting.catch(() => undefined))?.renewCertificates();
   const { storage } = config;
   const hasCertificates = config.tls !== undefined || storage.kind.hasCertificates?.(storage.url);
@@ -32,7 +31,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
-  // Flushed immediately, because scripts wait for this line.
+  // The log is flushed immediately, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
     // A key never goes into the log. It is made only at a loopback address, for which few certificates are valid.
@@ -52,7 +51,6 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
  *
  * @param signal aborted with an {@link Interrupted}
  * @returns the service, when it listens
- * @throws what `start` throws
  */
 async function runUntilStopped(
   starting: () => Promise<Service>,

@@ -29,7 +29,6 @@ export type StartKeys = {
  * reach the service, and no log may keep the output.
  *
  * @throws {StartError} when there is no key and other machines could reach the service
- * @throws {StorageUnavailable}
  */
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,

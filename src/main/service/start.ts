@@ -14,7 +14,7 @@ import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { isLoopback, type MadeKey, startKeys } from './start-keys.ts';
 
 export type Service = {
-  /** For example `http://127.0.0.1:3000`, or `https:` with TLS. */
+  /** For example `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly metricsUrl?: string | undefined;
   /** Only a start without any key makes a key. */

@@ -8,7 +8,7 @@ const QUIET_MS = 60_000;
 /**
  * Logs when spans begin to be lost, and when exports work again.
  *
- * @returns the exporter to use, and a listener for warnings of the SDK, such as that its queue was full
+ * @returns the exporter to use, and a listener for warnings of the SDK, such as about a full queue
  */
 export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 'warn'>) {
   /** `undefined`: exports work. */

@@ -19,7 +19,7 @@ import { tracedRequestLog } from './traced-request-log.ts';
 /** The default of `OTEL_SERVICE_NAME`. */
 const NAME = 'petstore';
 
-/** OpenTelemetry sets no limit, a URL may have 16 KiB, and many spans may wait. */
+/** This saves memory: OpenTelemetry has no limit, a URL may have 16 KiB, and many spans may wait. */
 const MAX_ATTRIBUTE_CHARS = 1024;
 
 const LAST_SPANS_MS = 1_000;

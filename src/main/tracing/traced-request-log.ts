@@ -5,7 +5,7 @@ import type { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { requestLog } from '../log/request-log.ts';
 
 /**
- * Adds ids of traces to log lines, by https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/.
+ * Adds ids of traces to log lines, as in https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/.
  * The last line of a request ends its span.
  */
 export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {

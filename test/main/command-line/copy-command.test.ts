@@ -73,7 +73,7 @@ describe.skipIf(mongo === undefined)(
       const lines = petLines(PETS);
       for (const url of [second, third])
         expect((await succeeds(['export', '--from', url])).stdout).toBe(lines);
-      // The lines of an export have no idempotency keys.
+      // This comparison includes the idempotency keys, which the lines of an export do not have.
       expect(await everythingIn(third)).toStrictEqual(PETS);
     });
 

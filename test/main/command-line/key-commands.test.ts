@@ -69,12 +69,12 @@ describe('petstore keys', () => {
     expect(Date.parse(keyFields.expiresAt) - Date.parse(keyFields.createdAt)).toBe(365 * DAY_MS);
     expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([200, 200]);
 
-    const { stdout: next } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
-    expect(next).toMatch(/^pets_\w+\n$/);
+    const { stdout: nextKey } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
+    expect(nextKey).toMatch(/^pets_\w+\n$/);
     expect(JSON.parse((await runKeys(env, 'revoke', oldKey.id, '--json')).stdout).state).toBe('revoked');
     clock.advance(10_000);
     expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
-    expect(await statusOf(url, next.trim())).toBe(200);
+    expect(await statusOf(url, nextKey.trim())).toBe(200);
   });
 
   it('writes an audit line for each change to standard error', async () => {
@@ -89,9 +89,9 @@ describe('petstore keys', () => {
     ]);
 
     const rotate = await runKeys(env, 'rotate', id!);
-    const [, next] = KEY_FORM.exec(rotate.stdout.trim())!;
+    const [, nextId] = KEY_FORM.exec(rotate.stdout.trim())!;
     expect(auditLinesOf(rotate)).toMatchObject([
-      { ...line, keyId: next, audit: 'key.created' },
+      { ...line, keyId: nextId, audit: 'key.created' },
       { ...line, audit: 'key.replaced', expiresAt },
     ]);
 
@@ -105,7 +105,7 @@ describe('petstore keys', () => {
       `is revoked already, since ${String(auditLinesOf(revoke)[0]!['revokedAt'])}; `,
     );
     expect(repetition.stderr).toBe('');
-    const revokeWithFullOutput = await fails(['keys', 'revoke', next!], env, { stdout: FULL });
+    const revokeWithFullOutput = await fails(['keys', 'revoke', nextId!], env, { stdout: FULL });
     for (const { stderr } of [create, rotate, revoke, revokeWithFullOutput]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
@@ -131,17 +131,17 @@ describe('petstore keys', () => {
 
   it('revokes a new key when an interruption arrives before the key is printed', async () => {
     const env = await makeEnv();
-    let audit = '';
+    let stderrText = '';
     const stderr = {
       write(line: string) {
-        audit += line;
+        stderrText += line;
         if (line.includes('key.created')) command.interrupt('SIGINT');
       },
     };
     const command = new Command(['keys', 'create', '--label', 'x'], env, { stderr });
     expect(await command.ended).toBe(130);
     expect(command.stdout).toBe('');
-    expect(audit).toMatch(/"key.created".*\npetstore: interrupted\n.*"key.revoked".*\n$/);
+    expect(stderrText).toMatch(/"key.created".*\npetstore: interrupted\n.*"key.revoked".*\n$/);
     expect(JSON.parse((await runKeys(env, 'list', '--json')).stdout)).toMatchObject([{ state: 'revoked' }]);
   });
 
@@ -160,11 +160,11 @@ describe('petstore keys', () => {
       expect(await statusOf(url, token)).toBe(200);
 
       const rotate = await runKeys(env, 'rotate', id, '--output', `${file}-2`, '--json');
-      const [second = '', next] = KEY_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
+      const [secondToken = '', nextId] = KEY_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
       const { key, ...answer } = JSON.parse(rotate.stdout);
-      expect([key, answer]).toMatchObject([undefined, { id: next, replaces: id, file: `${file}-2` }]);
+      expect([key, answer]).toMatchObject([undefined, { id: nextId, replaces: id, file: `${file}-2` }]);
       for (const outputText of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
-        expect([outputText.includes(token), outputText.includes(second)]).toStrictEqual([false, false]);
+        expect([outputText.includes(token), outputText.includes(secondToken)]).toStrictEqual([false, false]);
       }
     });
 

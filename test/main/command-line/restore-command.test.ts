@@ -21,7 +21,7 @@ const BACKED_UP_PETS = archivedPets(7);
 let file: string;
 let backup: string;
 let DATABASE_URL: string;
-/** Has the backup, and the files of a service that crashed when its pets were still in the write-ahead log. */
+/** This directory has the backup, and the files of a service that crashed while its pets were in the write-ahead log. */
 let originals: TemporaryDirectory;
 
 beforeAll(async () => {

@@ -40,14 +40,14 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
   const programs: Pick<Program, 'stdout' | 'stderr'>[] = [];
   const printedKeys: string[] = [];
-  const petstore = async (args: readonly string[]) => {
+  const runPetstore = async (args: readonly string[]) => {
     const command = new Command(args, env);
     programs.push(command);
     await command.ended;
     return command;
   };
   const makeKey = async (...args: readonly string[]) => {
-    const { stdout } = await petstore(['keys', ...args]);
+    const { stdout } = await runPetstore(['keys', ...args]);
     printedKeys.push(stdout);
     return stdout.trim();
   };
@@ -64,15 +64,15 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   const key = await makeKey('create', '--label', 'till', '--scopes', 'pets:read');
   const rotatedKey = await makeKey('rotate', key.split('_')[1]!);
   await Promise.all([
-    petstore(['keys', 'list', '--json']),
-    petstore(['keys', 'show', rotatedKey.split('_')[1]!]),
-    ...['show', 'revoke', 'rotate', rotatedKey].map((command) => petstore(['keys', command, key])),
-    petstore(['keys', 'create', '--label', 'x', '--scopes', key]),
-    petstore(['keys', 'create', '--label', 'x', `--${key}`]),
-    petstore(['export', `${directory}/pets.ndjson`]),
+    runPetstore(['keys', 'list', '--json']),
+    runPetstore(['keys', 'show', rotatedKey.split('_')[1]!]),
+    ...['show', 'revoke', 'rotate', rotatedKey].map((command) => runPetstore(['keys', command, key])),
+    runPetstore(['keys', 'create', '--label', 'x', '--scopes', key]),
+    runPetstore(['keys', 'create', '--label', 'x', `--${key}`]),
+    runPetstore(['export', `${directory}/pets.ndjson`]),
   ]);
-  await petstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
-  for (const one of [API_KEY, key, rotatedKey]) await misuseKey(url, one);
+  await runPetstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
+  for (const keyText of [API_KEY, key, rotatedKey]) await misuseKey(url, keyText);
 
   // The service logs a storage failure (503) and a bug (500).
   await rename(file, `${file}-moved`);
@@ -86,7 +86,8 @@ it('the service prints a new key once, and never prints a key of API_KEYS', asyn
   await stop(service);
 
   const allOutput = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
-  const secrets = [key, rotatedKey].map((one) => one.split('_')[2]!);
+  const secrets = [key, rotatedKey].map((keyText) => keyText.split('_')[2]!);
+  // A text that is printed once splits the output into two parts.
   for (const text of printedKeys) expect(allOutput.split(text)).toHaveLength(2);
   for (const secret of secrets) expect(allOutput.split(secret)).toHaveLength(2);
   // The key that the first service made is printed once, in its curl command.

@@ -65,7 +65,7 @@ describe('a service', () => {
 });
 
 // test/main/command-line/slow-storages.test.ts tests that a service records the last use of a key when it stops.
-it('a service records the last use of a stored key after the request, and tries again when the record fails', async () => {
+it('a service records the last use of a stored key after the request, and tries again after a failure', async () => {
   const file = await newFile();
   const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
   const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
@@ -89,7 +89,7 @@ it('a service that cannot listen closes its SQLite file and the port of its metr
 });
 
 it.each(['127.0.0.1', '0.0.0.0'])(
-  'a service at HOST=%s refuses a PORT that is also its METRICS_PORT',
+  'a service at HOST=%s refuses equal PORT and METRICS_PORT',
   async (HOST) => {
     const PORT = `${await freePort()}`;
     await expect(startService({ HOST, PORT, METRICS_PORT: PORT })).rejects.toThrow(
