@@ -98,30 +98,27 @@ describe('a restore', () => {
       undefined,
       () => copyCrashedFiles().then(() => copyFile(backup, file)),
     ],
-  ])(
-    'does not replace %s, but prints the command that moves it away',
-    async (_, suffixes, pets, makeFiles) => {
-      await makeFiles();
-      const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
-      const program = await fails(['restore', backup], { DATABASE_URL });
-      const [, existingFile, command = ''] =
-        /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
-      expect(existingFile, program.stderr).toBe(file + suffixes[0]);
-      expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
-      const moveCommand = run('sh', ['-c', command]);
-      expect(await moveCommand.ended, moveCommand.stderr).toStrictEqual(DONE);
+  ])('does not replace %s, but prints a command that moves it', async (_, suffixes, pets, makeFiles) => {
+    await makeFiles();
+    const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
+    const program = await fails(['restore', backup], { DATABASE_URL });
+    const [, existingFile, command = ''] =
+      /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
+    expect(existingFile, program.stderr).toBe(file + suffixes[0]);
+    expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
+    const moveCommand = run('sh', ['-c', command]);
+    expect(await moveCommand.ended, moveCommand.stderr).toStrictEqual(DONE);
 
-      await restore();
-      expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
-      const movedPath = join(
-        dirname(file),
-        (await listFiles()).find((name) => name.includes('before-restore'))!,
-        'petstore.db',
-      );
-      expect(await Promise.all(suffixes.map((suffix) => readFile(movedPath + suffix)))).toStrictEqual(before);
-      expect(pets === undefined ? undefined : (await petsIn(movedPath)).length).toBe(pets);
-    },
-  );
+    await restore();
+    expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
+    const movedPath = join(
+      dirname(file),
+      (await listFiles()).find((name) => name.includes('before-restore'))!,
+      'petstore.db',
+    );
+    expect(await Promise.all(suffixes.map((suffix) => readFile(movedPath + suffix)))).toStrictEqual(before);
+    expect(pets === undefined ? undefined : (await petsIn(movedPath)).length).toBe(pets);
+  });
 
   it('is the advice of other commands when cp has copied a backup beside an old write-ahead log', async () => {
     await copyCrashedFiles();
@@ -136,24 +133,21 @@ describe('a restore', () => {
     await refused(['check'], problem, { env: { DATABASE_URL } });
   });
 
-  it.each(['.restoring', '.partial'])(
-    'never deletes a backup, even if its name ends in %s',
-    async (ending) => {
-      const namedBackup = file + ending;
-      await copyFile(backup, namedBackup);
-      await damagePages(namedBackup);
-      const bytes = await readFile(namedBackup);
-      await expectRefused(
-        / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
-        namedBackup,
-      );
-      expect(await readFile(namedBackup)).toStrictEqual(bytes);
-      await copyFile(backup, namedBackup);
-      const program = new Command(['restore', namedBackup], { DATABASE_URL });
-      expect(await program.ended).toBe(ending === '.restoring' ? 0 : FAILED);
-      expect(await readFile(namedBackup)).toStrictEqual(await readFile(backup));
-    },
-  );
+  it.each(['.restoring', '.partial'])('never deletes a backup whose name ends in %s', async (ending) => {
+    const namedBackup = file + ending;
+    await copyFile(backup, namedBackup);
+    await damagePages(namedBackup);
+    const bytes = await readFile(namedBackup);
+    await expectRefused(
+      / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
+      namedBackup,
+    );
+    expect(await readFile(namedBackup)).toStrictEqual(bytes);
+    await copyFile(backup, namedBackup);
+    const program = new Command(['restore', namedBackup], { DATABASE_URL });
+    expect(await program.ended).toBe(ending === '.restoring' ? 0 : FAILED);
+    expect(await readFile(namedBackup)).toStrictEqual(await readFile(backup));
+  });
 });
 
 describe('a restore is refused and changes nothing', () => {

@@ -244,8 +244,8 @@ describe('--env', () => {
   const developmentFile = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
   const UNUSUAL_LINES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\nD=\`x\ny\`\n`;
   it.each<readonly [what: string, position: number, isSet: boolean, text: (url: string) => string]>([
-    ['sets a variable that is empty in the environment when it is the first word', 0, false, developmentFile],
-    ['sets a variable that is empty in the environment when it is the last word', 3, false, developmentFile],
+    ['sets an empty variable of the environment when --env comes first', 0, false, developmentFile],
+    ['sets an empty variable of the environment when --env comes last', 3, false, developmentFile],
     ['keeps the variables of the environment', 3, true, () => 'DATABASE_URL=sqlite:/nonexistent.db\n'],
     [
       'reads a file that has a byte order mark, comments, and quoted values of several lines',
