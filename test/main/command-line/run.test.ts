@@ -178,12 +178,7 @@ describe('the general command line', () => {
     'names its storage without user and password, even if its output cannot be written: %s %s %s',
     async (line, used, DATABASE_URL, shown) => {
       const methods = { backUp: async () => {}, restore: async () => 0n };
-      const storage: StorageKind = {
-        ...memoryStorage,
-        persistent: true,
-        isUrl: () => true,
-        ...methods,
-      };
+      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...methods };
       const replacedIo = { storages: [storage], stdout: FULL };
       const { stderr } = await fails(line.split(' '), { DATABASE_URL }, replacedIo);
       expect(stderr.match(/^petstore: (?:wrote to|read from) .*$/gm)).toStrictEqual([
