@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
@@ -13,10 +13,10 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-const UNCHECKED = { bypassDocumentValidation: true } as const;
+const WITHOUT_VALIDATION = { bypassDocumentValidation: true } as const;
 const at = new Date(1_797_000_000_001);
 const key = aKey(1, { rateLimit: { requests: 600, seconds: 60 } });
-const calls = {
+const callOf = {
   insert: (keys: ApiKeyRepository) => keys.insert(key),
   revoke: (keys: ApiKeyRepository) => keys.revoke(key.id, at),
   expire: (keys: ApiKeyRepository) => keys.expire(key.id, at),
@@ -24,55 +24,55 @@ const calls = {
 };
 
 async function open(url: string) {
-  const opened = await openClient(url);
-  return { keys: new MongoApiKeyRepository(opened.db, opened.reads), ...opened };
+  const client = await openClient(url);
+  return { keys: new MongoApiKeyRepository(client.db, client.reads), ...client };
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
-  it('are stored as documents with the fields of the key, and with its id as _id', async () => {
+  it('are stored as documents that have the id of the key as _id, and all other fields of the key under their own names', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
     await keys.insert(aKey(2));
-    for (const method of ['revoke', 'expire', 'recordUse'] as const) await calls[method](keys);
+    for (const method of ['revoke', 'expire', 'recordUse'] as const) await callOf[method](keys);
 
     const { id: _id, ...fields } = key;
-    const { id: plainId, ...plain } = aKey(2);
+    const { id: otherId, ...otherFields } = aKey(2);
     expect(await db.collection('api_keys').find().sort({ _id: 1 }).toArray()).toStrictEqual([
       { _id, ...fields, revokedAt: at, expiresAt: at, lastUsedAt: at },
-      { _id: plainId, ...plain },
+      { _id: otherId, ...otherFields },
     ]);
   });
 
-  it('are found by one query when many are requested at the same time, and queries begin at least 5 ms apart', async () => {
+  it('are found by one query when many are requested at the same time, and the next query begins 5 ms later at the earliest', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await Promise.all(numbers(50).map((n) => keys.insert(aKey(n))));
     await keys.list();
     commands.length = 0;
-    const queried = () => commands.map(({ command }) => command['filter']._id.$in.length);
-    // The timers of the driver are real.
+    const keysPerQuery = () => commands.map(({ command }) => command['filter']._id.$in.length);
+    // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
     const clock = fakeClock('setTimeout', 'clearTimeout');
 
-    const asked = Array.from({ length: 200 }, (_, n) => n % 100);
-    const found = await Promise.all(asked.map((n) => keys.findById(aKey(n).id)));
+    const requestedNumbers = Array.from({ length: 200 }, (_, n) => n % 100);
+    const foundKeys = await Promise.all(requestedNumbers.map((n) => keys.findById(aKey(n).id)));
 
-    expect(found).toStrictEqual(asked.map((n) => (n < 50 ? aKey(n) : undefined)));
-    // A caller that changes its result does not affect the others.
-    found[0]!.createdAt.setTime(0);
-    expect(found[100]).toStrictEqual(aKey(0));
-    const next = [keys.findById(aKey(1).id), keys.findById(aKey(2).id)];
+    expect(foundKeys).toStrictEqual(requestedNumbers.map((n) => (n < 50 ? aKey(n) : undefined)));
+    // One caller changes its key. Another caller that requested the same key does not see the change.
+    foundKeys[0]!.createdAt.setTime(0);
+    expect(foundKeys[100]).toStrictEqual(aKey(0));
+    const laterCalls = [keys.findById(aKey(1).id), keys.findById(aKey(2).id)];
     clock.advance(4);
-    await turn();
-    expect(queried()).toStrictEqual([100]);
+    await nextTurn();
+    expect(keysPerQuery()).toStrictEqual([100]);
     clock.advance(1);
-    await Promise.all(next);
+    await Promise.all(laterCalls);
     clock.advance(5);
     await keys.findById(aKey(3).id);
-    expect(queried()).toStrictEqual([100, 2, 1]);
+    expect(keysPerQuery()).toStrictEqual([100, 2, 1]);
   });
 
-  it('have their last uses recorded by one command, without an upsert', async () => {
+  it('are all marked as used by one command, which adds no document for an unknown key', async () => {
     const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
@@ -91,34 +91,37 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
     { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
     { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-  ] as const)('are changed once by $method if its reply is lost', async ({ method, command, expected }) => {
-    const { url } = await emptyDatabase();
-    const { keys: witness } = await open(url);
-    if (method !== 'insert') await witness.insert(key);
-    // The server would recognise a retry of the driver.
-    const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
-    const { keys, sent } = await open(proxyUrl);
-    proxy.loseReplies(command, 1);
+  ] as const)(
+    'are changed only once by $method, even if the reply is lost and the command is sent a second time',
+    async ({ method, command, expected }) => {
+      const { url } = await emptyDatabase();
+      const { keys: directKeys } = await open(url);
+      if (method !== 'insert') await directKeys.insert(key);
+      // With `retryWrites`, the driver would send the command again, and the server would recognise this retry.
+      const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
+      const { keys, sent } = await open(proxyUrl);
+      proxy.loseReplies(command, 1);
 
-    const result = await calls[method](keys);
+      const result = await callOf[method](keys);
 
-    expect(sent(command)).toBe(2);
-    const tells = method === 'revoke' || method === 'expire';
-    expect(result).toStrictEqual(tells ? expected : undefined);
-    expect(await witness.list()).toStrictEqual([expected]);
-  });
+      expect(sent(command)).toBe(2);
+      const returnsKey = method === 'revoke' || method === 'expire';
+      expect(result).toStrictEqual(returnsKey ? expected : undefined);
+      expect(await directKeys.list()).toStrictEqual([expected]);
+    },
+  );
 
-  // proof/damage/wrong-documents.test.ts has every other field and type.
-  it('are never returned with a damaged field, and are listed without quoting an _id that is not a key id', async () => {
+  // proof/damage/wrong-documents.test.ts tries damage to every other field, with values of every type.
+  it('are never returned with a damaged field, and the list of keys quotes no _id that is not the id of a key', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     const documents = db.collection<{ _id: string | ObjectId }>('api_keys');
     await keys.insert(aKey(1));
     await keys.insert(aKey(2));
-    await documents.updateOne({ _id: aKey(1).id }, { $set: { revokedAt: Long.ONE } }, UNCHECKED);
+    await documents.updateOne({ _id: aKey(1).id }, { $set: { revokedAt: Long.ONE } }, WITHOUT_VALIDATION);
     await expectDamaged(keys, 'revokedAt must be an instant');
 
-    await documents.insertOne({ _id: new ObjectId() }, UNCHECKED);
+    await documents.insertOne({ _id: new ObjectId() }, WITHOUT_VALIDATION);
     expect(await keys.list()).toContainEqual(
       new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
     );

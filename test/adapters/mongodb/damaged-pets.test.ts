@@ -34,21 +34,25 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   damagedPetsContract<object>(
     'mongodb',
     open,
-    // proof/damage/wrong-documents.test.ts has every other type.
+    // proof/damage/wrong-documents.test.ts damages every field, with values of every type.
     [
       ['an unknown status', set({ status: 'sole' }), STATUS],
       ['no name', unset('name'), 'name must be a string'],
       ['a category that is an int32', set({ categoryId: new Int32(7) }), INT64],
     ],
     [
-      ['null for both', set({ idem: null }), KEY],
-      ['no key', unset('idem.k'), KEY],
+      [
+        'the field "idem", which holds the key and the fingerprint of the request, is null',
+        set({ idem: null }),
+        KEY,
+      ],
+      ['the key is missing beside its fingerprint', unset('idem.k'), KEY],
     ],
   );
 });
 
 describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, () => {
-  // pet-document.test.ts has the others.
+  // pet-document.test.ts tries further types of an _id.
   it.each<readonly [string, unknown]>([
     ['an ObjectId', new ObjectId()],
     ['an int32', new Int32(7)],
@@ -73,7 +77,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     expect(await archive.count(3n)).toBe(3);
   });
 
-  it('keeps every pet from having the same _id', async () => {
+  it('reserves its _id: no pet is stored under the same number', async () => {
     const { pets, archive, collection } = await open();
     await collection.insertOne(
       { _id: new Int32(1), name: 'Tom', categoryId: 7n, status: 'available' },
@@ -84,7 +88,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     expect(await pets.insert(aPet())).toMatchObject({ id: 2n });
   });
 
-  it('is not replayed, even if it has an idempotency key', async () => {
+  it('is not returned to a repeated create request, even if it has the idempotency key of the request', async () => {
     const { pets, collection } = await open();
     const { key: k, fingerprint: fp } = idempotencyFor('a');
     await collection.insertOne(

@@ -8,32 +8,33 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 
-describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () => {
+// A fail point is a switch in the server that makes the server fail in a chosen way.
+describe.skipIf(mongo === undefined)(`the adapter of a MongoDB with fail points${leftOut}`, () => {
   const { server, emptyDatabase } = separateMongo();
 
   async function open() {
     const { url, db } = await emptyDatabase();
-    const { db: ours, reads, sent } = await openClient(url);
-    return { keys: new MongoApiKeyRepository(ours, reads), db, sent };
+    const { db: adapterDb, reads, sent } = await openClient(url);
+    return { keys: new MongoApiKeyRepository(adapterDb, reads), db, sent };
   }
 
-  it('acknowledges an API key only when a majority has it, even if a retry finds it', async () => {
+  it('acknowledges an API key only when a majority has the key, even if a retry finds the key earlier', async () => {
     const { keys, db, sent } = await open();
-    // Freezes the majority commit point: new writes could still be rolled back.
-    const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
-    // Otherwise an attempt waits for the majority until the write concern times out.
+    // From here on, no new write counts as stored by a majority: an election could roll it back.
+    const allowMajority = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
+    // Each attempt reports immediately that the wait for a majority timed out, instead of waiting for the timeout.
     await failCommand(db, 'insert', 'alwaysOn', { writeConcernError: TIMED_OUT });
-    let settled = false;
+    let isSettled = false;
     const inserting = keys.insert(aKey()).finally(() => {
-      settled = true;
+      isSettled = true;
     });
 
     // The document exists, a second attempt has found it, and a majority read does not show it yet.
     await expect.poll(() => sent('find')).toBeGreaterThan(1);
     const local = { readConcern: { level: 'local' } } as const;
     expect(await db.collection('api_keys').countDocuments({}, local)).toBe(1);
-    expect(settled).toBe(false);
-    await moveOn();
+    expect(isSettled).toBe(false);
+    await allowMajority();
 
     await inserting;
     expect(await keys.list()).toStrictEqual([aKey()]);
@@ -41,34 +42,34 @@ describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () =>
 
   const INDEX_BUILD = 'hangAfterStartingIndexBuild';
 
-  it('refuses a service while a migration builds an index, and both this migration and a waiting one stop at a newer version', async () => {
+  it('opens no service while a migration builds an index, and stops this migration and a waiting one when the schema version becomes newer', async () => {
     const { url, db, pets } = await freshDatabase(server());
-    const before = await pets.indexes();
+    const indexesBefore = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
     await pets.dropIndex('idem.k_1');
-    const disable = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const continueBuild = await failPoint(db, INDEX_BUILD, 'alwaysOn');
 
-    const first = migrate(url);
-    const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
-    await db.client.db('admin').command(wait);
+    const firstMigration = migrate(url);
+    const untilBuildHangs = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
+    await db.client.db('admin').command(untilBuildHangs);
     await expect(openService(url)).rejects.toThrow(
       'the collection "pets" is still building the index "idem.k_1"',
     );
-    const second = migrate(url);
-    // However long an index takes, the migration keeps its place.
-    const lease = async () => (await db.collection('schema').findOne())?.['lease'];
-    const { by, until } = await lease();
+    const waitingMigration = migrate(url);
+    // The first migration renews its lease (its right to migrate) until the index is built, which can take any time.
+    const readLease = async () => (await db.collection('schema').findOne())?.['lease'];
+    const { by, until } = await readLease();
     const isRenewed = expect.toSatisfy((renewed: Date) => renewed > until);
-    await expect.poll(lease).toStrictEqual({ by, until: isRenewed });
-    // By a newer build.
+    await expect.poll(readLease).toStrictEqual({ by, until: isRenewed });
+    // Sets the version as a newer build does.
     await db.collection('schema').updateOne({}, { $set: { version: 5 } });
-    await disable();
+    await continueBuild();
 
-    for (const outcome of await Promise.allSettled([first, second])) {
+    for (const outcome of await Promise.allSettled([firstMigration, waitingMigration])) {
       const message = expect.stringContaining('run a newer build of petstore');
       expect(outcome).toMatchObject({ status: 'rejected', reason: { message } });
     }
-    expect(await pets.indexes()).toStrictEqual(before);
+    expect(await pets.indexes()).toStrictEqual(indexesBefore);
     expect(await db.collection('schema').findOne()).toMatchObject({ version: 5 });
   });
 });

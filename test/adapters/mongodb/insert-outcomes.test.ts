@@ -33,20 +33,20 @@ const IDS = numbers(COUNT).map((n) => BigInt(n + 1));
 describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
   const { server, emptyDatabase } = separateMongo();
 
-  async function opened() {
+  async function openDirectly() {
     const database = await emptyDatabase();
     return { ...database, ...(await openRepository(database.url)) };
   }
 
-  async function proxied(options: Record<string, number> = {}) {
+  async function openThroughProxy(options: Record<string, number> = {}) {
     const database = await emptyDatabase();
     const { url, proxy } = await throughProxy(database.url, options);
     return { ...database, proxy, ...(await openRepository(url)) };
   }
 
-  type Proxied = Awaited<ReturnType<typeof proxied>>;
+  type ProxiedDatabase = Awaited<ReturnType<typeof openThroughProxy>>;
 
-  it.each<readonly [string, (at: Proxied) => unknown, number]>([
+  it.each<readonly [string, (database: ProxiedDatabase) => unknown, number]>([
     [
       'the connection is lost before the write',
       ({ db }) => failCommand(db, 'insert', { times: 3 }, { closeConnection: true }),
@@ -59,39 +59,42 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       4,
     ],
     [
-      'the server is not primary for the read of the greatest id',
+      'the server is not primary when the greatest id is read',
       ({ db }) => failCommand(db, 'find', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY }),
       1,
     ],
-  ])('stores exactly one pet, like all of its command, when %s', async (_, fail, inserts) => {
-    const at = await proxied();
-    await fail(at);
+  ])(
+    'stores exactly one pet when %s, and so does every other insert of the same command',
+    async (_, fail, insertCommands) => {
+      const database = await openThroughProxy();
+      await fail(database);
 
-    const stored = await insertRexes(at.repository, COUNT);
+      const stored = await insertRexes(database.repository, COUNT);
 
-    expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(IDS);
-    expect(await idsIn(at.pets)).toStrictEqual(IDS);
-    expect(at.sent('insert')).toBe(inserts);
-  });
+      expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(IDS);
+      expect(await idsIn(database.pets)).toStrictEqual(IDS);
+      expect(database.sent('insert')).toBe(insertCommands);
+    },
+  );
 
-  it('is tried until its own deadline, even if others of its command have earlier deadlines', async () => {
+  it('is retried until its own deadline, even if other inserts of the same command have earlier deadlines', async () => {
     const { url, db } = await emptyDatabase();
-    const { db: ours, reads } = await openClient(url);
-    const claims = new PetClaims(ours, reads, undefined);
-    const recover = await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
-    const early = new Deadline(100);
+    const { db: adapterDb, reads } = await openClient(url);
+    const claims = new PetClaims(adapterDb, reads, undefined);
+    const stopFailing = await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
+    const earlyDeadline = new Deadline(100);
     const outcomes = Promise.allSettled(
-      [early, new Deadline(60_000), early].map((deadline) =>
+      [earlyDeadline, new Deadline(60_000), earlyDeadline].map((deadline) =>
         claims.add({ pet: rex, idempotency: undefined, token: new UUID(), deadline }),
       ),
     );
-    await expect.poll(() => early.hasPassed).toBe(true);
-    await recover();
+    await expect.poll(() => earlyDeadline.hasPassed).toBe(true);
+    await stopFailing();
 
     expect((await outcomes)[1]).toMatchObject({ status: 'fulfilled', value: { name: rex.name } });
   });
 
-  it('is tried again when a change of the primary interrupts this insert, and not its whole command', async () => {
+  it('is sent again when its command succeeds, but the reply reports that a change of the primary interrupted this insert', async () => {
     const { url } = await emptyDatabase();
     const { db, reads } = await openClient(url);
     const interrupted = { index: 0, code: 11_602, errmsg: 'operation was interrupted' };
@@ -99,23 +102,23 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect((await new MongoPetRepository(db, reads).insert(rex)).id).toBe(1n);
   });
 
-  it('takes no id below an existing one, even if an election has undone the inserts before it', async () => {
-    const { db, pets, proxy, repository } = await proxied();
+  it('is assigned an id above every existing id, even if an election has rolled back earlier inserts', async () => {
+    const { db, pets, proxy, repository } = await openThroughProxy();
     await repository.insert(rex);
-    const held = proxy.hold('insert');
+    const heldInsert = proxy.hold('insert');
     const inserting = repository.insert(rex);
-    const release = await held;
+    const forwardInsert = await heldInsert;
     await pets.deleteMany({});
     await putFence(db, 9n, 9n);
     await db.client.db('admin').command(STEP_DOWN);
-    release();
+    forwardInsert();
 
     expect((await inserting).id).toBe(10n);
     expect((await repository.insert(rex)).id).toBe(11n);
   });
 
-  it('stores exactly one pet when the primary steps down during many inserts, and the primary is confirmed again', async () => {
-    const { db, pets, repository, commands } = await opened();
+  it('stores exactly one pet when the primary steps down during many inserts, and the adapter then confirms the new primary', async () => {
+    const { db, pets, repository, commands } = await openDirectly();
     const steppedDown = new AbortController();
     const ids: bigint[] = [];
     const insert = async () => ids.push((await repository.insert(rex)).id);
@@ -132,30 +135,30 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(commands.filter(isConfirmation).length).toBeGreaterThan(0);
   });
 
-  it('is not acknowledged before a majority has it, even if a retry finds it', async () => {
-    const { db, pets, proxy, repository, sent } = await proxied({ wtimeoutMS: 100 });
-    const held = proxy.hold('insert');
-    let settled = false;
+  it('is acknowledged only when a majority has the pet, even if a retry finds the pet earlier', async () => {
+    const { db, pets, proxy, repository, sent } = await openThroughProxy({ wtimeoutMS: 100 });
+    const heldInsert = proxy.hold('insert');
+    let isSettled = false;
     const outcome = insertRexes(repository, 5).finally(() => {
-      settled = true;
+      isSettled = true;
     });
-    const release = await held;
-    // Freezes the majority commit point: new writes could still be rolled back.
-    const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
-    release();
+    const forwardInsert = await heldInsert;
+    // From here on, no new write counts as stored by a majority: an election could roll it back.
+    const allowMajority = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
+    forwardInsert();
 
-    // The documents exist, and second attempts have found them.
+    // The documents exist, and retries have found them.
     await expect.poll(() => sent('insert')).toBeGreaterThanOrEqual(3);
-    const stored = () => pets.countDocuments({}, { readConcern: { level: 'local' } });
-    await expect.poll(stored).toBe(5);
-    expect(settled).toBe(false);
-    await moveOn();
+    const countStored = () => pets.countDocuments({}, { readConcern: { level: 'local' } });
+    await expect.poll(countStored).toBe(5);
+    expect(isSettled).toBe(false);
+    await allowMajority();
 
     const ids = (await outcome).map(({ id }) => id);
     expect(await idsIn(pets)).toStrictEqual(ids);
   });
 
-  it('is rejected alone if only its own pet is invalid or violates a unique index of the operator', async () => {
+  it('is rejected if its pet is invalid or violates a unique index of the operator, and the other inserts of its command succeed', async () => {
     const { url, pets } = await freshDatabase(server());
     const { pets: repository, probe } = await openService(url);
     await pets.createIndex({ name: 1 }, { unique: true }, {});
@@ -167,16 +170,16 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(outcomes).toMatchObject([
       { status: 'fulfilled', value: { id: 1n, name: 'first' } },
       { status: 'fulfilled', value: { id: 2n, name: 'a' } },
-      { status: 'rejected', reason: refused('a validator of MongoDB') },
+      { status: 'rejected', reason: refusalBy('a validator of MongoDB') },
       { status: 'fulfilled', value: { id: 3n, name: 'b' } },
-      { status: 'rejected', reason: refused('the unique index "name_1" of the collection "pets"') },
+      { status: 'rejected', reason: refusalBy('the unique index "name_1" of the collection "pets"') },
       { status: 'fulfilled', value: { id: 4n, name: 'c' } },
     ]);
     expect(await idsIn(pets)).toStrictEqual([1n, 2n, 3n, 4n]);
   });
 
-  it('is rejected immediately, with all others of its command, if the server rejects the command', async () => {
-    const { db, pets, repository, sent } = await opened();
+  it('is rejected immediately, together with all inserts of its command, if the server rejects the command', async () => {
+    const { db, pets, repository, sent } = await openDirectly();
     await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
 
     const outcomes = await Promise.allSettled(IDS.map(() => repository.insert(rex)));
@@ -187,7 +190,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await pets.countDocuments()).toBe(0);
   });
 
-  it('with an idempotency key reads the indexes again if the server is not primary meanwhile', async () => {
+  it('with an idempotency key reads the list of indexes again when the server was not primary at the first read', async () => {
     const { db, url } = await emptyDatabase();
     const { pets } = await openService(url);
     await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
@@ -195,23 +198,23 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
   });
 
-  it('with an idempotency key looks for its pet when no id is left, and twice if a deposed primary may have missed the pet', async () => {
-    const { db, repository, sent } = await opened();
+  it('with an idempotency key looks for its pet when no id is left, and looks once more if a deposed primary may lack the pet', async () => {
+    const { db, repository, sent } = await openDirectly();
     const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
     await putFence(db, 2n, MAX_PET_ID);
     await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
 
-    const before = sent('find');
+    const findsBefore = sent('find');
     await expect(repository.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
-    // The second read follows a confirmation of the primary.
-    expect(sent('find')).toBe(before + 3);
+    // The three finds: a read finds no pet, the primary is confirmed, and a second read finds no pet.
+    expect(sent('find')).toBe(findsBefore + 3);
     expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
-    expect(sent('find')).toBe(before + 4);
+    expect(sent('find')).toBe(findsBefore + 4);
   });
 });
 
-function refused(by: string) {
-  return { kind: 'storage-setup', message: expect.stringMatching(`^${by} .*refuses a record`) };
+function refusalBy(rule: string) {
+  return { kind: 'storage-setup', message: expect.stringMatching(`^${rule} .*refuses a record`) };
 }
 
 function insertRexes(repository: PetRepository, count: number): Promise<Pet[]> {
@@ -219,6 +222,6 @@ function insertRexes(repository: PetRepository, count: number): Promise<Pet[]> {
 }
 
 function idsIn(pets: TestDatabase['pets']): Promise<bigint[]> {
-  const found = pets.find({}, { sort: { _id: 1 } });
-  return found.map(({ _id }) => _id).toArray();
+  const documents = pets.find({}, { sort: { _id: 1 } });
+  return documents.map(({ _id }) => _id).toArray();
 }

@@ -56,35 +56,35 @@ const INDEXES = {
 
 describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
   it('creates each collection once, even when ten migrations run at the same time', async () => {
-    const [one, many] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
-    const created = await schemaOf(one);
-    expect(await migrate(one.url)).toStrictEqual({ database: one.db.databaseName, from: 4, to: 4 });
+    const [migrated, unmigrated] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
+    const schema = await schemaOf(migrated);
+    expect(await migrate(migrated.url)).toStrictEqual({ database: migrated.db.databaseName, from: 4, to: 4 });
     using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
-    const done = await Promise.all(numbers(10).map(() => migrate(many.url)));
-    // The limit of a service. Building an index can take longer.
+    const results = await Promise.all(numbers(10).map(() => migrate(unmigrated.url)));
+    // A service closes a socket after 8 s without data. A migration does not, because it may build an index for longer.
     expect(limitSocket).not.toHaveBeenCalledWith(8_000);
 
-    // The documents that the validators take and refuse are below.
-    expect(Object.keys(created.validators)).toStrictEqual(expect.arrayContaining(Object.keys(INDEXES)));
-    expect(created).toMatchObject({ indexes: INDEXES, versions: [{ _id: 'petstore', version: 4 }] });
-    expect(done.map(({ to }) => to)).toStrictEqual(numbers(10).map(() => 4));
-    expect(await schemaOf(one)).toStrictEqual(created);
-    expect(await schemaOf(many)).toStrictEqual(created);
+    // The last test of this file checks which documents the validators accept.
+    expect(Object.keys(schema.validators)).toStrictEqual(expect.arrayContaining(Object.keys(INDEXES)));
+    expect(schema).toMatchObject({ indexes: INDEXES, versions: [{ _id: 'petstore', version: 4 }] });
+    expect(results.map(({ to }) => to)).toStrictEqual(numbers(10).map(() => 4));
+    expect(await schemaOf(migrated)).toStrictEqual(schema);
+    expect(await schemaOf(unmigrated)).toStrictEqual(schema);
   });
 
-  it('keeps the existing pets, and new pets are assigned greater ids', async () => {
+  it('keeps the existing pets, and a pet that is inserted after it is assigned a greater id', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
-    const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
-    await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...there })));
+    const existingPet = { name: 'Tom', categoryId: 8n, status: 'sold' };
+    await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...existingPet })));
 
     expect(await migrate(database.url)).toMatchObject({ from: undefined, to: 4 });
 
-    expect(await database.pets.countDocuments(there)).toBe(3);
+    expect(await database.pets.countDocuments(existingPet)).toBe(3);
     const { pets } = await openService(database.url);
     expect((await pets.insert(aPet())).id).toBe(2n ** 40n + 1n);
   });
 
-  it('restores removed collections and indexes', async () => {
+  it('restores a removed collection and removed validators', async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
     const before = await schemaOf(database);
@@ -99,7 +99,7 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
   it.each([
     [3, 'no release has that version: export it with the build that made it, then import'],
     [5, 'run a newer build of petstore'],
-  ])('changes nothing in a schema of version %i', async (version, advice) => {
+  ])('refuses a schema of version %i, and changes nothing in it', async (version, advice) => {
     const database = await freshDatabase(mongo!);
     await database.db.collection('schema').updateOne({}, { $set: { version } });
     await database.db.command({ collMod: 'pets', validator: {} });
@@ -116,31 +116,34 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(before);
   });
 
-  it.each([{ step: 1 }, { begun: 1 }])('leaves alone what a later build has made: %j', async (later) => {
-    const database = await freshDatabase(mongo!);
-    const { url, db, pets } = database;
-    await db.collection('schema').updateOne({}, { $set: later });
-    await db.command({ collMod: 'pets', validator: { name: { $type: 'string' } } });
-    await pets.createIndex({ name: 1 }, { unique: true }, {});
-    await pets.insertOne({ _id: 0n, name: 'Rex', categoryId: 7n, status: 'sold' });
-    const before = await schemaOf(database);
+  it.each([{ step: 1 }, { begun: 1 }])(
+    'changes nothing in a schema that a later build has changed: %j',
+    async (laterFields) => {
+      const database = await freshDatabase(mongo!);
+      const { url, db, pets } = database;
+      await db.collection('schema').updateOne({}, { $set: laterFields });
+      await db.command({ collMod: 'pets', validator: { name: { $type: 'string' } } });
+      await pets.createIndex({ name: 1 }, { unique: true }, {});
+      await pets.insertOne({ _id: 0n, name: 'Rex', categoryId: 7n, status: 'sold' });
+      const before = await schemaOf(database);
 
-    const note = 'a later build has made or begun step 1, and nothing was changed';
-    expect(await migrate(url)).toStrictEqual({ database: db.databaseName, from: 4, to: 4, note });
-    const { probe } = await openService(url);
-    await probe.check();
-    expect(await findingsIn(url)).toStrictEqual([]);
-    expect(await schemaOf(database)).toStrictEqual(before);
-    // What this build needs must be there, also then.
-    await pets.dropIndex('idem.k_1');
-    await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
-  });
+      const note = 'a later build has made or begun step 1, and nothing was changed';
+      expect(await migrate(url)).toStrictEqual({ database: db.databaseName, from: 4, to: 4, note });
+      const { probe } = await openService(url);
+      await probe.check();
+      expect(await findingsIn(url)).toStrictEqual([]);
+      expect(await schemaOf(database)).toStrictEqual(before);
+      // The probe reports a missing index that this build needs, even if a later build has changed the schema.
+      await pets.dropIndex('idem.k_1');
+      await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
+    },
+  );
 
   it('reports a change that another program makes during the migration', async () => {
     const { url: direct, db } = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(direct);
-    const damage = () => db.command({ collMod: 'pets', validator: {} });
-    void proxy.hold('createIndexes').then(async (release) => damage().then(release));
+    const removeValidator = () => db.command({ collMod: 'pets', validator: {} });
+    void proxy.hold('createIndexes').then(async (forward) => removeValidator().then(forward));
 
     const message = 'the collection "pets" lacks its validator; run: petstore migrate';
     await expect(migrate(url)).rejects.toThrow(message);
@@ -148,32 +151,36 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    { name: 'pets', what: 'pet', when: 'is there' },
-    { name: 'api_keys', what: 'API key', when: 'is there' },
-    { name: 'rate_limits', what: 'rate limit count', when: 'is there' },
-    { name: 'pets', what: 'pet', when: 'is added during the migration' },
-  ])('names a document that $when and is not a valid $what', async ({ name, what, when }) => {
-    const database = await freshDatabase(mongo!, { migrated: false });
-    const { url, proxy } = await throughProxy(database.url);
-    const insert = () => database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
-    const isThere = when === 'is there';
-    if (isThere) await insert();
-    else void proxy.hold('create').then(async (release) => insert().then(release));
+    { name: 'pets', what: 'pet', when: 'existed before' },
+    { name: 'api_keys', what: 'API key', when: 'existed before' },
+    { name: 'rate_limits', what: 'rate limit count', when: 'existed before' },
+    { name: 'pets', what: 'pet', when: 'was added during the migration' },
+  ])(
+    'rejects because of a document that $when and is not a valid $what, and names its _id',
+    async ({ name, what, when }) => {
+      const database = await freshDatabase(mongo!, { migrated: false });
+      const { url, proxy } = await throughProxy(database.url);
+      const insert = () => database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
+      const existedBefore = when === 'existed before';
+      if (existedBefore) await insert();
+      else void proxy.hold('create').then(async (forward) => insert().then(forward));
 
-    await expect(migrate(url)).rejects.toThrow(
-      new StorageSetupError(
-        `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
-          `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
-      ),
-    );
-    const [collections, versions] = isThere ? [[name], []] : [{ length: 4 }, [{ step: 0, begun: 0 }]];
-    expect(await schemaOf(database)).toMatchObject({ collections, versions });
-    await expect(openService(database.url)).rejects.toThrow('has no petstore schema');
-  });
+      await expect(migrate(url)).rejects.toThrow(
+        new StorageSetupError(
+          `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
+            `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
+        ),
+      );
+      const [collections, versions] = existedBefore ? [[name], []] : [{ length: 4 }, [{ step: 0, begun: 0 }]];
+      expect(await schemaOf(database)).toMatchObject({ collections, versions });
+      await expect(openService(database.url)).rejects.toThrow('has no petstore schema');
+    },
+  );
 });
 
 const at = new Date(1_797_000_000_001);
 const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
+/** Reserves the ids from 7 to 9. */
 const fence = { _id: new Double(7), upTo: 9n };
 const key = {
   _id: '0123456789abcdef',
@@ -182,7 +189,7 @@ const key = {
   scopes: ['pets:read'],
   createdAt: at,
 };
-const whole = {
+const keyWithAllFields = {
   ...key,
   scopes: ['pets:read', 'pets:write'],
   expiresAt: at,
@@ -190,66 +197,75 @@ const whole = {
   revokedAt: at,
   lastUsedAt: at,
 };
-const count = { _id: 'tom', key: 'k', points: 1, expire: at };
+const storedCount = { _id: 'tom', key: 'k', points: 1, expire: at };
 type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
 
-const TAKEN: readonly Row[] = [
+const ACCEPTED: readonly Row[] = [
   ['pets', 'a pet', pet],
-  ['pets', 'a reservation of ids', fence],
-  ['pets', 'a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
-  ['pets', 'a further field', { ...pet, later: true }],
+  ['pets', 'a fence, which reserves ids', fence],
+  ['pets', 'a name of 255 emoji', { ...pet, name: '\u{1f415}'.repeat(255) }],
+  ['pets', 'a field that this build does not know', { ...pet, later: true }],
   ['api_keys', 'a key', key],
-  ['api_keys', 'a key with everything', whole],
-  ['api_keys', 'a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
-  ['api_keys', 'a further field', { ...key, later: true }],
-  ['rate_limits', 'a count', count],
+  ['api_keys', 'a key with all fields', keyWithAllFields],
+  ['api_keys', 'a label of 64 emoji', { ...key, label: '\u{1f415}'.repeat(64) }],
+  ['api_keys', 'a field that this build does not know', { ...key, later: true }],
+  ['rate_limits', 'a count', storedCount],
 ];
 const REFUSED: readonly Row[] = [
-  ['pets', 'a double categoryId', { ...pet, categoryId: 7.5 }],
-  ['pets', 'an int _id', { ...pet, _id: 1 }],
+  ['pets', 'a categoryId that is a double', { ...pet, categoryId: 7.5 }],
+  ['pets', 'an _id that is an int32', { ...pet, _id: 1 }],
   ['pets', 'an _id of 0', { ...pet, _id: 0n }],
   ['pets', 'an _id beyond 2^53 - 1', { ...pet, _id: 2n ** 53n }],
   ['pets', 'no name', { ...pet, name: undefined }],
   ['pets', 'an empty name', { ...pet, name: '' }],
   ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
-  ['pets', 'another status', { ...pet, status: 'gone' }],
+  ['pets', 'an unknown status', { ...pet, status: 'gone' }],
   ['pets', 'an op that is a string', { ...pet, op: 'x' }],
-  ['pets', 'an idempotency key alone', { ...pet, idem: { k: 'x' } }],
-  ['pets', 'a reservation under the id of a pet', { ...fence, _id: 7n }],
-  ['pets', 'a reservation up to a double', { ...fence, upTo: new Double(9) }],
+  ['pets', 'an idempotency key without a fingerprint', { ...pet, idem: { k: 'x' } }],
+  ['pets', 'a fence whose _id is a long, as only pets may have', { ...fence, _id: 7n }],
+  ['pets', 'a fence whose field "upTo" is a double', { ...fence, upTo: new Double(9) }],
   ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
   ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
   ['api_keys', 'no digest', { ...key, digest: undefined }],
   ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
   ['api_keys', 'no scope', { ...key, scopes: [] }],
   ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
-  ['api_keys', 'another scope', { ...key, scopes: ['pets:delete'] }],
-  ['api_keys', 'a scope that is not a list', { ...key, scopes: 'pets:read' }],
+  ['api_keys', 'an unknown scope', { ...key, scopes: ['pets:delete'] }],
+  ['api_keys', 'a scope outside of a list', { ...key, scopes: 'pets:read' }],
   ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
-    (field): Row => ['api_keys', `${field} as a string`, { ...whole, [field]: at.toISOString() }],
+    (field): Row => ['api_keys', `${field} as a string`, { ...keyWithAllFields, [field]: at.toISOString() }],
   ),
-  ['api_keys', 'a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
-  ['api_keys', 'too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
-  ['api_keys', 'too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
-  ['rate_limits', 'an end that is a string', { ...count, expire: '2026-11-21' }],
-  ['rate_limits', 'no end', { ...count, expire: null }],
-  ['rate_limits', 'no key', { ...count, key: undefined }],
-  ['rate_limits', 'half a point', { ...count, points: 0.5 }],
+  ['api_keys', 'a rate limit of 0 requests', { ...keyWithAllFields, rateLimit: { requests: 0, seconds: 1 } }],
+  [
+    'api_keys',
+    'a rate limit of too many requests',
+    { ...keyWithAllFields, rateLimit: { requests: 1_000_000_001, seconds: 1 } },
+  ],
+  [
+    'api_keys',
+    'a rate limit with too many seconds',
+    { ...keyWithAllFields, rateLimit: { requests: 1, seconds: 86_401 } },
+  ],
+  ['rate_limits', 'an "expire" that is a string', { ...storedCount, expire: '2026-11-21' }],
+  ['rate_limits', 'an "expire" that is null', { ...storedCount, expire: null }],
+  ['rate_limits', 'no key', { ...storedCount, key: undefined }],
+  ['rate_limits', 'half a point', { ...storedCount, points: 0.5 }],
 ];
 
 it.skipIf(mongo === undefined)(
   `the validators of MongoDB accept the documents of this build, and refuse damaged ones${leftOut}`,
   async () => {
     const { db } = await emptyDatabase();
-    /** In a collection without another document. */
-    const insert = async ([name, , document]: Row) => {
+    /** Empties the collection of the row, and inserts the document of the row. */
+    const insertAlone = async ([name, , document]: Row) => {
       const collection = db.collection<{ _id: unknown }>(name, { ignoreUndefined: true });
       await collection.deleteMany({});
       await collection.insertOne(document);
     };
-    for (const row of TAKEN) await expect(insert(row), `${row[0]}: ${row[1]}`).resolves.toBeUndefined();
+    for (const row of ACCEPTED)
+      await expect(insertAlone(row), `${row[0]}: ${row[1]}`).resolves.toBeUndefined();
     for (const row of REFUSED) {
-      await expect(insert(row), `${row[0]}: ${row[1]}`).rejects.toMatchObject({ code: 121 });
+      await expect(insertAlone(row), `${row[0]}: ${row[1]}`).rejects.toMatchObject({ code: 121 });
     }
   },
 );

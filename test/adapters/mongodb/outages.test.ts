@@ -11,27 +11,27 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
-// No test takes as long.
-const PATIENT_MS = 1_000_000;
+// A deadline that no test reaches.
+const LONG_TIMEOUT_MS = 1_000_000;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
 
 describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}`, () => {
-  async function proxied() {
+  async function openThroughProxy() {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const { db, reads, client } = await openClient(proxyUrl);
     const ports = {
-      pets: new MongoPetRepository(db, reads, { timeoutMs: PATIENT_MS }),
-      keys: new MongoApiKeyRepository(db, reads, PATIENT_MS),
+      pets: new MongoPetRepository(db, reads, { timeoutMs: LONG_TIMEOUT_MS }),
+      keys: new MongoApiKeyRepository(db, reads, LONG_TIMEOUT_MS),
     };
     await ports.pets.insert(aPet());
     await ports.keys.insert(aKey());
     return { ports, client, proxy, url: proxyUrl };
   }
 
-  // The contract of a storage has the other calls.
+  // The contract of a storage (test/contracts/storage-kind.ts) tests the calls of the other ports.
   it('the probe rejects within its deadline, and succeeds again after the outage', async () => {
-    const { proxy, url } = await proxied();
+    const { proxy, url } = await openThroughProxy();
     const { probe } = await openService(url);
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
     proxy.stall();
@@ -42,36 +42,36 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}
     await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
   });
 
-  // The driver waits 2 s for a new connection to each server, to end its sessions on.
-  it('a close ends within 1.9 s even if the only connection has an unanswered call', async () => {
-    const { proxy, url } = await proxied();
+  // A close of the driver alone would take 2 s: it waits for a new connection, on which it wants to end its sessions.
+  it('closing the storage takes less than 1.9 s even if a call on the only connection has no reply', async () => {
+    const { proxy, url } = await openThroughProxy();
     const { pets, close } = await openService(`${url}${url.includes('?') ? '&' : '?'}maxPoolSize=1`);
     await pets.insert(aPet());
     proxy.stall();
     const calls = numbers(1).map(() => pets.findById(1n).catch((error: unknown) => error));
     for (let n = 0; n < 200; n++) await new Promise(setImmediate);
-    const begunMs = performance.now();
+    const closeBeganMs = performance.now();
 
     await close();
 
-    expect(performance.now() - begunMs).toBeLessThan(1_900);
+    expect(performance.now() - closeBeganMs).toBeLessThan(1_900);
     proxy.resume();
     for (const error of await Promise.all(calls)) expect(error).toMatchObject(UNAVAILABLE);
   });
 
-  it('every call waits for a server that recovers in time', async () => {
-    const { ports, client, proxy } = await proxied();
+  it('every call waits, and succeeds if the server recovers before the deadline of the call', async () => {
+    const { ports, client, proxy } = await openThroughProxy();
     proxy.stall();
-    const sent = once(client, 'commandStarted');
+    const firstCommand = once(client, 'commandStarted');
     const calling = callAll(ports);
-    await sent;
+    await firstCommand;
     proxy.resume();
 
     expect((await calling).filter(({ status }) => status === 'rejected')).toStrictEqual([]);
   });
 
-  it('pending and later calls reject as soon as the storage is closed', async () => {
-    const { ports, client, proxy } = await proxied();
+  it('a close of the storage immediately rejects all pending calls, and calls after the close are rejected immediately', async () => {
+    const { ports, client, proxy } = await openThroughProxy();
     proxy.stall();
     const inFlight = callAll(ports);
     const closing = client.close();
@@ -79,7 +79,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}
     for (const outcomes of [await inFlight, await callAll(ports)]) {
       expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 'rejected', reason: UNAVAILABLE })));
     }
-    // Otherwise the driver waits for the reply to its `endSessions`.
+    // The driver finishes its close when it has the reply to its command `endSessions`.
     proxy.resume();
     await closing;
   });

@@ -11,88 +11,90 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { aPet, rex } from '../../support/pets.ts';
 import { FAILED, runService } from '../../support/process.ts';
 
-const stranger = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
+/** A pet that is inserted without a repository. */
+const foreignPet = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const emptyDatabase = databasePool(() => mongo!);
 
-/** A repository that knows the greatest id, and that records the ids of each insert. */
-async function opened(url: string, timeoutMs?: number) {
-  const opening = await openRepository(url, timeoutMs);
+/** Opens a repository, and inserts a pet with it, so that it knows the greatest id. Records the ids of each insert. */
+async function openWithPet(url: string, timeoutMs?: number) {
+  const service = await openRepository(url, timeoutMs);
   const inserts: number[][] = [];
-  opening.client.on('commandStarted', ({ commandName, command }) => {
+  service.client.on('commandStarted', ({ commandName, command }) => {
     if (commandName !== 'insert') return;
     expect(command['ordered']).toBe(true);
     inserts.push(command['documents'].map(({ _id }: Document) => Number(_id)));
   });
-  await opening.repository.insert(rex);
-  return { ...opening, inserts };
+  await service.repository.insert(rex);
+  return { ...service, inserts };
 }
 
-type Opened = Awaited<ReturnType<typeof opened>>;
+type Service = Awaited<ReturnType<typeof openWithPet>>;
 
-const insertMany = async ({ repository }: Opened, count: number) => {
+const insertMany = async ({ repository }: Service, count: number) => {
   const stored = await Promise.all(numbers(count).map(() => repository.insert(rex)));
   return stored.map(({ id }) => Number(id));
 };
 
-/** A service that is reached through a proxy, and that knows the greatest id, 1. */
-async function proxied(options: Record<string, number> = {}, timeoutMs?: number) {
+/** Opens a service that reaches MongoDB through a proxy, and that has stored the pet 1. */
+async function openThroughProxy(options: Record<string, number> = {}, timeoutMs?: number) {
   const database = await freshDatabase(mongo!);
   const { url, proxy } = await throughProxy(database.url, options);
-  const service = await opened(url, timeoutMs);
+  const service = await openWithPet(url, timeoutMs);
   return { ...database, proxy, service };
 }
 
 describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`, () => {
-  it('have no gaps, and waiting inserts share a command of at most 1,000 pets', async () => {
-    const { service, proxy } = await proxied();
-    const reads = service.sent('find');
-    const held = proxy.hold('insert');
-    const first = insertMany(service, 3);
-    const release = await held;
-    const more = insertMany(service, 1_005);
-    release();
+  it('have no gaps when waiting inserts share commands of at most 1,000 pets', async () => {
+    const { service, proxy } = await openThroughProxy();
+    const findsBefore = service.sent('find');
+    const heldInsert = proxy.hold('insert');
+    const firstIds = insertMany(service, 3);
+    const forwardInsert = await heldInsert;
+    const laterIds = insertMany(service, 1_005);
+    forwardInsert();
 
-    expect([...(await first), ...(await more)]).toStrictEqual(numbers(1_008).map((n) => n + 2));
+    expect([...(await firstIds), ...(await laterIds)]).toStrictEqual(numbers(1_008).map((n) => n + 2));
     expect(service.inserts.map(({ length }) => length)).toStrictEqual([1, 3, 1_000, 5]);
-    expect(service.sent('find')).toBe(reads);
+    expect(service.sent('find')).toBe(findsBefore);
   });
 
-  it('follow the ids of other services, for which a service backs off, and take one read to find', async () => {
-    const { url, pets, service, proxy } = await proxied();
-    const other = await opened(url);
-    const reads = service.sent('find');
+  it('follow the ids of other services: after a collision, a service backs off, and reads the greatest id until no other service inserts', async () => {
+    const { url, pets, service, proxy } = await openThroughProxy();
+    const otherService = await openWithPet(url);
+    const findsBefore = service.sent('find');
     expect(await insertMany(service, 2)).toStrictEqual([3, 4]);
-    const held = proxy.hold('find');
-    const next = insertMany(service, 2);
-    const release = await held;
-    await pets.insertOne({ _id: 5n, ...stranger });
-    expect(await insertMany(other, 1)).toStrictEqual([6]);
-    release();
-    expect(await next).toStrictEqual([7, 8]);
+    const heldFind = proxy.hold('find');
+    const nextIds = insertMany(service, 2);
+    const forwardFind = await heldFind;
+    await pets.insertOne({ _id: 5n, ...foreignPet });
+    expect(await insertMany(otherService, 1)).toStrictEqual([6]);
+    forwardFind();
+    expect(await nextIds).toStrictEqual([7, 8]);
     await insertMany(service, 1);
     await insertMany(service, 1);
     expect(service.inserts).toStrictEqual([[1], [2, 3], [3, 4], [7, 8], [9], [10]]);
-    // The one after 8 finds that the other services are idle.
-    expect(service.sent('find')).toBe(reads + 3);
+    // One read follows the collision at 2, and one read follows each of the two back-offs, after 4 and after 8. The read
+    // after 8 finds no new pet of another service, so there is no third back-off.
+    expect(service.sent('find')).toBe(findsBefore + 3);
   });
 
   it.each<readonly [string, unknown, readonly number[]]>([
     ['a double', new Double(2), [3, 4]],
     ['a fraction', new Double(1.5), [2, 3]],
-  ])('are greater than an existing _id that is a number of another type: %s', async (_, _id, ids) => {
+  ])('are greater than an existing _id that is %s instead of a long', async (_, _id, ids) => {
     const { url, db } = await emptyDatabase();
-    const running = await opened(url);
-    const document: Document = { _id, ...stranger };
+    const runningService = await openWithPet(url);
+    const document: Document = { _id, ...foreignPet };
     await db.collection('pets').insertOne(document, { bypassDocumentValidation: true });
     const { repository } = await openRepository(url);
 
-    const [first, second] = [await repository.insert(rex), await insertMany(running, 1)];
-    expect([Number(first.id), ...second]).toStrictEqual(ids);
+    const [newPet, runningIds] = [await repository.insert(rex), await insertMany(runningService, 1)];
+    expect([Number(newPet.id), ...runningIds]).toStrictEqual(ids);
   });
 
-  it('stay the same in a second attempt, however many pets of the first one are stored', async () => {
-    const { pets, service, proxy } = await proxied();
-    await pets.insertOne({ _id: 4n, ...stranger });
+  it('stay the same in a second attempt for those pets that the first attempt has stored', async () => {
+    const { pets, service, proxy } = await openThroughProxy();
+    await pets.insertOne({ _id: 4n, ...foreignPet });
     proxy.loseReplies('insert', 1);
 
     const outcomes = await Promise.all(
@@ -102,55 +104,56 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     expect(outcomes).toStrictEqual(
       [2n, 3n, 5n, 6n, 7n].map((id) => ({ pet: { id, ...rex }, replayed: false })),
     );
-    // A fence that finds an id taken takes the place of the second attempt.
+    // The second attempt tries to insert fences (documents that reserve an id) at 2 and 4. Both ids are already taken:
+    // 2 by the pet of the first attempt, and 4 by the foreign pet.
     expect(service.inserts).toStrictEqual([[1], [2, 3, 4, 5, 6], [2], [4], [5, 6, 7]]);
     expect(await pets.countDocuments()).toBe(7);
   });
 
   it('stay the same when an insert is sent again after 5 s without a reply', async () => {
-    const { pets, service, proxy } = await proxied();
-    // The timers of the driver are real.
+    const { pets, service, proxy } = await openThroughProxy();
+    // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
     fakeClock('setTimeout', 'clearTimeout');
-    const held = proxy.hold('insert');
-    const inserting = insertMany(service, 2);
-    const release = await held;
+    const heldInsert = proxy.hold('insert');
+    const ids = insertMany(service, 2);
+    const forwardInsert = await heldInsert;
     await vi.advanceTimersByTimeAsync(4_999);
     expect(service.inserts).toHaveLength(2);
     await vi.advanceTimersByTimeAsync(1);
     await expect.poll(() => service.inserts).toHaveLength(3);
 
-    expect(await inserting).toStrictEqual([2, 3]);
-    release();
+    expect(await ids).toStrictEqual([2, 3]);
+    forwardInsert();
     expect(await insertMany(service, 1)).toStrictEqual([4]);
     expect(service.inserts).toStrictEqual([[1], [2, 3], [2, 3], [4]]);
     expect(await pets.countDocuments()).toBe(4);
   });
 
   it('are assigned to the older insert first, even if the read after a collision has no reply', async () => {
-    const { pets, service, proxy } = await proxied({ socketTimeoutMS: 0 });
-    await pets.insertOne({ _id: 2n, ...stranger });
+    const { pets, service, proxy } = await openThroughProxy({ socketTimeoutMS: 0 });
+    await pets.insertOne({ _id: 2n, ...foreignPet });
     fakeClock('setTimeout', 'clearTimeout');
-    const held = proxy.hold('find');
-    const inserting = insertMany(service, 1);
-    await held;
+    const heldFind = proxy.hold('find');
+    const olderId = insertMany(service, 1);
+    await heldFind;
     await vi.advanceTimersByTimeAsync(1);
-    const newer = insertMany(service, 1);
+    const newerId = insertMany(service, 1);
     await vi.advanceTimersByTimeAsync(4_999);
     await expect.poll(() => service.inserts.at(-1)).toStrictEqual([3, 4]);
 
-    expect([await inserting, await newer]).toStrictEqual([[3], [4]]);
+    expect([await olderId, await newerId]).toStrictEqual([[3], [4]]);
   });
 
-  it('are not assigned to inserts that have timed out, which store nothing', async () => {
-    const { pets, service, proxy } = await proxied({}, 1_000);
-    const held = proxy.hold('insert');
-    const first = insertMany(service, 1);
-    const release = await held;
-    const later = numbers(49).map(() => insertMany(service, 1));
-    for (const outcome of await Promise.allSettled([first, ...later])) {
+  it('are not assigned to waiting inserts that time out, so these inserts store nothing', async () => {
+    const { pets, service, proxy } = await openThroughProxy({}, 1_000);
+    const heldInsert = proxy.hold('insert');
+    const sentInsert = insertMany(service, 1);
+    const forwardInsert = await heldInsert;
+    const waitingInserts = numbers(49).map(() => insertMany(service, 1));
+    for (const outcome of await Promise.allSettled([sentInsert, ...waitingInserts])) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
     }
-    release();
+    forwardInsert();
     await expect.poll(() => pets.countDocuments()).toBe(2);
 
     expect(await insertMany(service, 1)).toStrictEqual([3]);
@@ -159,43 +162,47 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
 });
 
 it.skipIf(mongo === undefined)(
-  'inserts into MongoDB with the same idempotency key share one document, or one refusal',
+  'concurrent inserts into MongoDB with the same idempotency key return the same pet, or reject with the same refusal',
   async () => {
     const { url } = await emptyDatabase();
-    const service = await opened(url);
+    const service = await openWithPet(url);
     const insertFive = (pet: NewPet, key: string) =>
       Promise.allSettled(numbers(5).map(() => service.repository.insertOnce(pet, idempotencyFor(key))));
-    const five = (outcome: object) => Array.from({ length: 5 }, () => expect.objectContaining(outcome));
+    const fiveTimes = (outcome: object) => Array.from({ length: 5 }, () => expect.objectContaining(outcome));
 
-    expect(await insertFive(rex, 'a')).toStrictEqual(five({ status: 'fulfilled' }));
-    const refused = five({ reason: expect.any(StorageSetupError) });
-    expect(await insertFive({ ...rex, name: '' }, 'b')).toStrictEqual(refused);
+    expect(await insertFive(rex, 'a')).toStrictEqual(fiveTimes({ status: 'fulfilled' }));
+    const refusals = fiveTimes({ reason: expect.any(StorageSetupError) });
+    expect(await insertFive({ ...rex, name: '' }, 'b')).toStrictEqual(refusals);
     expect(service.inserts).toStrictEqual([[1], [2], [3]]);
   },
 );
 
-it.skipIf(mongo === undefined)('one read finds the pet of every idempotency key in a batch', async () => {
-  const { url, pets } = await emptyDatabase();
-  const [service, other] = [await opened(url), await opened(url)];
-  const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
-  const insert = ({ repository }: Opened, some: typeof keys) =>
-    Promise.all(some.map((key) => repository.insertOnce(rex, key)));
-  const known = await insert(other, keys.slice(0, 3));
-  await insertMany(service, 1);
-  const reads = service.sent('find');
+it.skipIf(mongo === undefined)(
+  'one read in MongoDB finds the pets of all idempotency keys of the inserts in a command',
+  async () => {
+    const { url, pets } = await emptyDatabase();
+    const [service, otherService] = [await openWithPet(url), await openWithPet(url)];
+    const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
+    const insertWithKeys = ({ repository }: Service, chosenKeys: typeof keys) =>
+      Promise.all(chosenKeys.map((key) => repository.insertOnce(rex, key)));
+    const known = await insertWithKeys(otherService, keys.slice(0, 3));
+    await insertMany(service, 1);
+    const findsBefore = service.sent('find');
 
-  const [a, b, c, d] = await insert(service, keys);
+    const outcomes = await insertWithKeys(service, keys);
 
-  const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
-  expect([a, b, c]).toStrictEqual(replayed);
-  expect(d).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
-  // The others read the greatest id: before the insert, because another service has written, and after the collision.
-  expect(service.sent('find')).toBe(reads + 3);
-  expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
-});
+    const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
+    expect(outcomes.slice(0, 3)).toStrictEqual(replayed);
+    expect(outcomes[3]).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
+    // One find looks for the four keys. Two further finds read the greatest id: the first before the insert, because another
+    // service has written, and the second after the collision.
+    expect(service.sent('find')).toBe(findsBefore + 3);
+    expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
+  },
+);
 
 it.skipIf(mongo === undefined)(
-  'a service ends because of a bug, and uses no id again, when the greatest id falls under the same primary',
+  'a service stops as after a bug, and assigns no id twice, when it finds that pets were removed under the same primary',
   async () => {
     const { url, pets } = await freshDatabase(mongo!);
     const service = runService({ API_KEYS: KEY, DATABASE_URL: url });
@@ -205,7 +212,7 @@ it.skipIf(mongo === undefined)(
     for (const key of ['a', 'b', 'c']) expect(await add(key)).toMatchObject({ status: 201 });
     await pets.deleteMany({ _id: { $gt: 1n } });
 
-    // The pet with this key is still there, so that the insert fails and the greatest id is read again.
+    // The pet with the key "a" was not removed, so the insert fails, and the service reads the greatest id again.
     expect(await add('a')).toMatchObject({ status: 500 });
     expect(await service.logged('stopping because of a bug')).toMatchObject({
       err: { type: 'AssertionError', message: 'the greatest pet id fell from 3 to 1: pets were removed' },

@@ -21,21 +21,21 @@ const document: StoredPetDocument = {
   status: 'available',
 };
 
-it('the document of a pet has only the fields of the pet and those that a retry needs', () => {
+it('toPetDocument stores only the fields of the pet, and the two fields that a retry needs: "op" and "idem"', () => {
   const op = new UUID();
   expect(toPetDocument({ ...rex, owner: 'Tom' } as Pet, undefined)).toStrictEqual(document);
   expect(toPetDocument(rex, idempotency, op)).toStrictEqual({ ...document, op, idem });
 });
 
-it('the document of a pet has no integer outside int64, which BSON would wrap', () => {
+it('toPetDocument throws for an integer outside int64, because BSON would store a different number', () => {
   expect(() => toPetDocument({ ...rex, categoryId: 2n ** 63n }, undefined)).toThrow(RangeError);
 });
 
-it('the document of a pet identifies the insert that wrote it', () => {
+it('isWrittenBy recognises the document of an insert by the token of the insert', () => {
   const op = new UUID();
   expect(isWrittenBy(op, { ...document, op: new UUID(op.toString()) })).toBe(true);
-  for (const other of [new UUID(), undefined, op.toString()]) {
-    expect(isWrittenBy(op, { ...document, op: other })).toBe(false);
+  for (const differentOp of [new UUID(), undefined, op.toString()]) {
+    expect(isWrittenBy(op, { ...document, op: differentOp })).toBe(false);
   }
 });
 
@@ -47,21 +47,21 @@ it.each<readonly [unknown, bigint | undefined]>([
   [Long.fromBigInt(MAX_PET_ID + 1n), undefined],
   [new Timestamp(7n), undefined],
   [new Int32(7), undefined],
-  // As long as a long.
+  // A date has 8 bytes in BSON, like a long.
   [new Date(7), undefined],
   ['7', undefined],
   [undefined, undefined],
-])('the document with the _id %s is read as the pet %s, decoded or as bytes', (_id, id) => {
+])('in a document with the _id %s, hasPetId and petIdIn find the pet id %s', (_id, id) => {
   expect(hasPetId({ ...document, _id })).toBe(id !== undefined);
   expect(petIdIn(BSON.serialize({ ...document, _id }))).toBe(id);
 });
 
-const ids = (after: bigint, upTo: bigint) => ({
+const idRange = (after: bigint, upTo: bigint) => ({
   _id: { $gt: Long.fromBigInt(after), $lte: Long.fromBigInt(upTo), $type: 'long' },
 });
 
-it('a query for pets is limited to the ids that a pet can have, whatever its range', () => {
-  expect(petIds({})).toStrictEqual(ids(0n, MAX_PET_ID));
-  expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(ids(5n, 9n));
-  expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(ids(0n, MAX_PET_ID));
+it('petIds limits a query to the ids that a pet can have, even if the requested range is larger', () => {
+  expect(petIds({})).toStrictEqual(idRange(0n, MAX_PET_ID));
+  expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(idRange(5n, 9n));
+  expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(idRange(0n, MAX_PET_ID));
 });

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Db, type Document, Long, MongoNetworkError } from 'mongodb';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
@@ -18,62 +18,63 @@ import { numbers } from '../../support/numbers.ts';
 const TIMEOUT_MS = 250;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
 const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
-const HOUR = 3_600;
-const TEN = { requests: 10, seconds: HOUR };
-/** The clock of the server goes on. */
-const REST = expect.toSatisfy((reset: number) => reset > HOUR / 2 && reset <= HOUR);
-const REFUSED = { allowed: false, remaining: 0, resetSeconds: REST };
+const HOUR_SECONDS = 3_600;
+const TEN_PER_HOUR = { requests: 10, seconds: HOUR_SECONDS };
+/** The time that is left in a window of an hour. It is not exact, because the clock of the server is real. */
+const SECONDS_LEFT = expect.toSatisfy((reset: number) => reset > HOUR_SECONDS / 2 && reset <= HOUR_SECONDS);
+const REFUSED = { allowed: false, remaining: 0, resetSeconds: SECONDS_LEFT };
 
 const emptyDatabase = databasePool(() => mongo!);
 
 async function open(url: string) {
-  const opened = await openClient(url);
-  return { limiter: new MongoRateLimiter(opened.client.db()), ...opened };
+  const connection = await openClient(url);
+  return { limiter: new MongoRateLimiter(connection.client.db()), ...connection };
 }
 
 describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
   let clock: FakeClock;
-  // No command is late and no window ends, however slow the machine.
+  // The clock of the limiter stands still, so no command is late and no window ends, even on a slow machine.
   beforeEach(() => {
     clock = fakeClock('setTimeout', 'clearTimeout');
   });
 
-  it('sends one command per request, which waits for no other member, and no command in an exhausted window', async () => {
+  it('sends one command per request, which waits for no other member of the replica set, until the window is exhausted', async () => {
     const { url } = await emptyDatabase();
-    const [one, other] = [await open(withOptions(url, { w: 'majority', journal: true })), await open(url)];
-    const limit = { requests: 2, seconds: HOUR };
+    const [first, second] = [await open(withOptions(url, { w: 'majority', journal: true })), await open(url)];
+    const limit = { requests: 2, seconds: HOUR_SECONDS };
 
-    await one.limiter.take('tom', limit);
-    await one.limiter.take('tom', limit);
-    for (let n = 0; n < 3; n++) expect(await one.limiter.take('tom', limit)).toStrictEqual(REFUSED);
-    // Another limiter asks once, then knows that the window is exhausted.
-    for (let n = 0; n < 3; n++) expect(await other.limiter.take('tom', limit)).toStrictEqual(REFUSED);
+    await first.limiter.take('tom', limit);
+    await first.limiter.take('tom', limit);
+    for (let n = 0; n < 3; n++) expect(await first.limiter.take('tom', limit)).toStrictEqual(REFUSED);
+    // The second limiter sends one command, and its reply shows that the window is exhausted.
+    for (let n = 0; n < 3; n++) expect(await second.limiter.take('tom', limit)).toStrictEqual(REFUSED);
 
-    expect(one.commands.map(({ commandName }) => commandName)).toStrictEqual([
+    expect(first.commands.map(({ commandName }) => commandName)).toStrictEqual([
       'findAndModify',
       'findAndModify',
     ]);
-    expect(other.commands.map(({ commandName }) => commandName)).toStrictEqual(['findAndModify']);
-    for (const { command } of one.commands) expect(command['writeConcern']).toStrictEqual({ w: 1, j: false });
+    expect(second.commands.map(({ commandName }) => commandName)).toStrictEqual(['findAndModify']);
+    for (const { command } of first.commands)
+      expect(command['writeConcern']).toStrictEqual({ w: 1, j: false });
   });
 
-  it('stores a count as one document with its key, its requests and the end of its window', async () => {
+  it('stores one document per limit and key, with the number of requests and the end of the window', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
 
-    const before = Date.now();
+    const beforeMs = Date.now();
     await limiter.take('0123456789abcdef', { requests: 600, seconds: 60 });
     await limiter.take('0123456789abcdef', { requests: 600, seconds: 60 });
-    const after = Date.now();
+    const afterMs = Date.now();
 
     const counts = await db
       .collection('rate_limits')
       .find({}, { projection: { _id: 0 } })
       .toArray();
     expect(counts).toStrictEqual([{ key: '600/60:0123456789abcdef', points: 2, expire: expect.any(Date) }]);
-    const end = Number(counts[0]?.['expire']) - 60_000;
-    expect(end).toBeGreaterThanOrEqual(before);
-    expect(end).toBeLessThanOrEqual(after);
+    const beganMs = Number(counts[0]?.['expire']) - 60_000;
+    expect(beganMs).toBeGreaterThanOrEqual(beforeMs);
+    expect(beganMs).toBeLessThanOrEqual(afterMs);
   });
 
   it.each<readonly [string, (now: number) => object]>([
@@ -87,35 +88,38 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     const { limiter } = await open(url);
     await db
       .collection('rate_limits')
-      .insertOne({ key: `1/${HOUR}:tom`, ...fieldsAt(Date.now()) }, { bypassDocumentValidation: true });
+      .insertOne(
+        { key: `1/${HOUR_SECONDS}:tom`, ...fieldsAt(Date.now()) },
+        { bypassDocumentValidation: true },
+      );
 
-    const limit = { requests: 1, seconds: HOUR };
+    const limit = { requests: 1, seconds: HOUR_SECONDS };
     const first = await limiter.take('tom', limit);
-    expect(first).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: HOUR });
-    expect(await limiter.take('tom', limit)).toStrictEqual({ ...REFUSED, resetSeconds: HOUR });
+    expect(first).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: HOUR_SECONDS });
+    expect(await limiter.take('tom', limit)).toStrictEqual({ ...REFUSED, resetSeconds: HOUR_SECONDS });
     expect(await (await open(url)).limiter.take('tom', limit)).toStrictEqual(REFUSED);
   });
 
   it.each([
     ['an int', 5],
     ['a long', Long.fromNumber(5)],
-  ])('continues a window that a later command has begun with %s', async (_, points) => {
+  ])('continues a window that begins 5 s in the future, and whose count is %s', async (_, points) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
-    const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
-    await db.collection('rate_limits').insertOne({ key: `100/${HOUR}:tom`, points, expire });
+    const expire = new Date(Date.now() + 1_000 * HOUR_SECONDS + 5_000);
+    await db.collection('rate_limits').insertOne({ key: `100/${HOUR_SECONDS}:tom`, points, expire });
 
-    expect(await limiter.take('tom', { requests: 100, seconds: HOUR })).toStrictEqual({
+    expect(await limiter.take('tom', { requests: 100, seconds: HOUR_SECONDS })).toStrictEqual({
       allowed: true,
       remaining: 94,
-      resetSeconds: REST,
+      resetSeconds: SECONDS_LEFT,
     });
   });
 
-  it('finds a count through its index', async () => {
+  it('finds a count through the index of the counts', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter, commands } = await open(url);
-    for (let n = 0; n < 5; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
+    for (let n = 0; n < 5; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR_SECONDS });
 
     const { query, update } = commands.at(-1)!.command;
     const { executionStats, queryPlanner } = await db.command({
@@ -126,51 +130,51 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"key_1"/);
   });
 
-  /** A limiter whose first command has arrived. */
-  async function proxied() {
+  /** Opens a limiter that reaches MongoDB through a proxy, and that has counted one request. */
+  async function openThroughProxy() {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url, { serverSelectionTimeoutMS: 1_000 });
-    const opened = await open(proxyUrl);
-    await opened.limiter.take('tom', TEN);
-    return { ...opened, url, proxy };
+    const connection = await open(proxyUrl);
+    await connection.limiter.take('tom', TEN_PER_HOUR);
+    return { ...connection, url, proxy };
   }
 
-  it('admits at most the limit in each window while the server is gone', async () => {
-    const { limiter, proxy } = await proxied();
+  it('allows at most the limit in each window while the server cannot be reached', async () => {
+    const { limiter, proxy } = await openThroughProxy();
     await proxy.close();
 
-    await expect(late(limiter.take('tom', TEN))).rejects.toMatchObject(LATE);
-    // Two have been admitted.
+    await expect(passDeadline(limiter.take('tom', TEN_PER_HOUR))).rejects.toMatchObject(LATE);
+    // The first request and the late request belong to the same window, so 8 of 10 requests are left.
     expect(await burst(limiter, 1_500)).toStrictEqual([0, 8, 1_492]);
-    const other = { requests: 10, seconds: 2 * HOUR };
+    const otherLimit = { requests: 10, seconds: 2 * HOUR_SECONDS };
     for (let window = 0; window < 2; window++) {
-      expect(await late(burst(limiter, 1_500, other))).toStrictEqual([0, 10, 1_490]);
-      clock.advance(2 * HOUR * 1_000);
+      expect(await passDeadline(burst(limiter, 1_500, otherLimit))).toStrictEqual([0, 10, 1_490]);
+      clock.advance(2 * HOUR_SECONDS * 1_000);
     }
   });
 
-  it('admits at most the limit, together with another limiter, while an answer is late', async () => {
-    const { limiter, proxy, url, sent } = await proxied();
-    for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN);
-    expect(await limiter.take('tom', TEN)).toMatchObject({ remaining: 3 });
-    const held = proxy.hold('findAndModify');
+  it('allows, together with other limiters, at most the limit while a reply is late', async () => {
+    const { limiter, proxy, url, sent } = await openThroughProxy();
+    for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN_PER_HOUR);
+    expect(await limiter.take('tom', TEN_PER_HOUR)).toMatchObject({ remaining: 3 });
+    const heldCommand = proxy.hold('findAndModify');
 
-    expect(await late(burst(limiter, 1))).toStrictEqual([0, 1, 0]);
-    const release = await held;
-    // Nothing is sent while an earlier command is still under way.
+    expect(await passDeadline(burst(limiter, 1))).toStrictEqual([0, 1, 0]);
+    const forwardCommand = await heldCommand;
+    // The limiter sends no command while an earlier command has no reply.
     expect(await burst(limiter, 1_500)).toStrictEqual([0, 2, 1_498]);
     expect(sent('findAndModify')).toBe(3);
-    release();
-    expect(await limiter.take('tom', TEN)).toStrictEqual(REFUSED);
+    forwardCommand();
+    expect(await limiter.take('tom', TEN_PER_HOUR)).toStrictEqual(REFUSED);
   });
 
-  it('counts alone while the validator refuses its documents, and adds this count later', async () => {
+  it('counts in memory while the validator of MongoDB refuses the documents, and later adds this count to the stored count', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { limiter } = await open(url);
     const validate = (validator: Document) => db.command({ collMod: 'rate_limits', validator });
     await validate({ points: { $lt: 0 } });
 
-    await expect(limiter.take('tom', TEN)).rejects.toMatchObject({
+    await expect(limiter.take('tom', TEN_PER_HOUR)).rejects.toMatchObject({
       ...UNAVAILABLE,
       message: 'MongoDB could not count the request: DocumentValidationFailure (121)',
     });
@@ -180,7 +184,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 });
 
-const counted = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
+const storedCount = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
 
 it.each<readonly [string, Error, Error]>([
   [
@@ -189,22 +193,28 @@ it.each<readonly [string, Error, Error]>([
     new StorageUnavailable('MongoDB could not count the request: reset'),
   ],
   ['reports a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
-])('a rate limiter rejects, without a second command, when the driver %s', async (_, failure, error) => {
-  const findOneAndUpdate = vi.fn<() => Promise<Document>>().mockRejectedValueOnce(failure);
-  const collection = () => ({ findOneAndUpdate: findOneAndUpdate.mockResolvedValue(counted) });
-  const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;
-  await expect(new MongoRateLimiter(db).take('tom', TEN)).rejects.toThrow(error);
-});
+])(
+  'a rate limiter in MongoDB rejects, and sends no second command, when the driver %s',
+  async (_, failure, error) => {
+    const findOneAndUpdate = vi.fn<() => Promise<Document>>().mockRejectedValueOnce(failure);
+    const collection = () => ({ findOneAndUpdate: findOneAndUpdate.mockResolvedValue(storedCount) });
+    const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;
+    await expect(new MongoRateLimiter(db).take('tom', TEN_PER_HOUR)).rejects.toThrow(error);
+  },
+);
 
-/** Lets the deadline of a command pass. */
-async function late<T>(outcome: Promise<T>): Promise<T> {
-  await turn();
+/** Waits for the outcome after the deadline of a command has passed. */
+async function passDeadline<T>(outcome: Promise<T>): Promise<T> {
+  await nextTurn();
   vi.advanceTimersByTime(TIMEOUT_MS);
   return outcome;
 }
 
-/** How many of so many requests at once are within the limit, cannot be counted, and are refused. */
-async function burst(limiter: RateLimiter, count: number, limit = TEN) {
+/**
+ * Makes `count` requests at the same time. Returns how many of them are within the limit, how many are allowed because
+ * they cannot be counted, and how many are refused.
+ */
+async function burst(limiter: RateLimiter, count: number, limit = TEN_PER_HOUR) {
   const outcomes = numbers(count).map(async () =>
     limiter.take('tom', limit).then(
       ({ allowed }) => (allowed ? 'within' : 'refused'),
@@ -212,5 +222,5 @@ async function burst(limiter: RateLimiter, count: number, limit = TEN) {
     ),
   );
   const kinds = await Promise.all(outcomes);
-  return ['within', 'uncounted', 'refused'].map((kind) => kinds.filter((other) => other === kind).length);
+  return ['within', 'uncounted', 'refused'].map((kind) => kinds.filter((each) => each === kind).length);
 }

@@ -11,15 +11,15 @@ import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-/** A repository of pets with the ids from 1 to `count`. */
-async function filled(count: number) {
+/** Stores pets with the ids from 1 to `count`, and opens a repository. */
+async function openWithPets(count: number) {
   const database = await emptyDatabase();
   const stored = numbers(count).map((n) => ({ id: BigInt(n + 1), ...rex, name: `pet ${n}` }));
   await database.pets.insertMany(stored.map(({ id, ...pet }) => ({ _id: id, ...pet })));
   return { database, stored, ...(await openRepository(database.url)) };
 }
 
-/** Stores a pet whose name is not UTF-8. No driver sends that, so the command is written to a socket. */
+/** Stores a pet whose name is not UTF-8. No driver sends such a name, so this function writes to a socket. */
 async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<void> {
   const { host, port } = addressOf(url);
   const pet = { _id: Long.fromBigInt(id), name: 'R~x', categoryId: Long.fromNumber(7), status: 'available' };
@@ -38,17 +38,17 @@ async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<
 describe.skipIf(mongo === undefined)(`pets that are looked up at the same time in MongoDB${leftOut}`, () => {
   it('take one command for 200 calls, and each call returns the pet that it requested', async () => {
     // Without a batch size, the server would end the reply after 101 documents.
-    const { stored, repository, sent } = await filled(150);
+    const { stored, repository, sent } = await openWithPets(150);
 
-    const asked = [...stored, ...stored.slice(0, 50)];
-    const found = await Promise.all(asked.map(({ id }) => repository.findById(id)));
+    const requestedPets = [...stored, ...stored.slice(0, 50)];
+    const foundPets = await Promise.all(requestedPets.map(({ id }) => repository.findById(id)));
 
-    expect(found).toStrictEqual(asked);
+    expect(foundPets).toStrictEqual(requestedPets);
     expect([sent('find'), sent('getMore'), sent('killCursors')]).toStrictEqual([1, 0, 0]);
   });
 
-  it('are found even if others of the same command are missing or damaged, and a damaged pet fails only its own calls', async () => {
-    const { database, stored, repository, sent } = await filled(5);
+  it('are found even if other pets of the same command are missing or damaged, and a damaged pet rejects only the calls for this pet', async () => {
+    const { database, stored, repository, sent } = await openWithPets(5);
     await database.pets.updateOne(
       { _id: 2n },
       { $set: { status: 'sole' } },
@@ -71,32 +71,35 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at the same time i
       { status: 'rejected', reason: damagedStatus },
       ...numbers(4).map(() => ({ status: 'fulfilled', value: undefined })),
     ]);
-    // Misses are confirmed and looked up again, together.
+    // The first find misses some ids. A second find confirms the primary, and a third find looks up these ids again.
     expect(sent('find')).toBe(3);
   });
 });
 
 describe.skipIf(mongo === undefined)(`lists that are requested at the same time in MongoDB${leftOut}`, () => {
-  it('share a command if their queries are identical, and none if they differ', async () => {
-    const { stored, repository, sent } = await filled(30);
+  it('share a command exactly if their queries are identical', async () => {
+    const { stored, repository, sent } = await openWithPets(30);
 
-    const some = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 5n }] as const;
-    const queries = [...some, ...some.map((query) => ({ ...query, status: 'available' as const }))];
-    const asked = numbers(60).map((n) => queries[n % queries.length]!);
-    const pages = await Promise.all(asked.map((query) => repository.list(query)));
+    const withoutStatus = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 5n }] as const;
+    const queries = [
+      ...withoutStatus,
+      ...withoutStatus.map((query) => ({ ...query, status: 'available' as const })),
+    ];
+    const requests = numbers(60).map((n) => queries[n % queries.length]!);
+    const pages = await Promise.all(requests.map((query) => repository.list(query)));
 
     expect(pages).toStrictEqual(
-      asked.map((query) => {
+      requests.map((query) => {
         const { limit, after = 0n }: PetQuery = query;
         return stored.slice(Number(after), Number(after) + limit);
       }),
     );
-    // One looks for pets whose status is damaged.
+    // One further find searches for pets whose status is damaged.
     expect(sent('find')).toBe(queries.length + 1);
   });
 
   it('fail for every caller whose list has a damaged pet, and for no other caller', async () => {
-    const { database, stored, repository } = await filled(4);
+    const { database, stored, repository } = await openWithPets(4);
     await database.pets.deleteOne({ _id: 3n });
     await storeInvalidText(database, 3n);
 

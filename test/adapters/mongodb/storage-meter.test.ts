@@ -6,7 +6,7 @@ import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
 
-async function metered(url: string) {
+async function openWithMeter(url: string) {
   const inserts: number[] = [];
   const events: ConnectionEvent[] = [];
   const meter: StorageMeter = {
@@ -14,8 +14,8 @@ async function metered(url: string) {
     log: () => {},
     connection: (event) => void events.push(event),
   };
-  const count = (event: ConnectionEvent) => events.filter((one) => one === event).length;
-  /** How many connections are open and in use, and how many calls wait for one. */
+  const count = (event: ConnectionEvent) => events.filter((each) => each === event).length;
+  /** The number of open connections, of connections in use, and of calls that wait for a connection. */
   const connections = () => [
     count('opened') - count('closed'),
     count('taken') - count('returned'),
@@ -27,7 +27,7 @@ async function metered(url: string) {
 describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
   it('receives the number of stored inserts of each commit, without the rejected inserts', async () => {
     const { url } = await freshDatabase(mongo!);
-    const { pets, inserts } = await metered(url);
+    const { pets, inserts } = await openWithMeter(url);
     await pets.insert(rex);
     const invalid = pets.insert({ ...rex, name: '' });
     await Promise.allSettled([pets.insert(rex), invalid, ...numbers(3).map(() => pets.insert(rex))]);
@@ -35,23 +35,23 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
     expect(inserts).toStrictEqual([1, 4]);
   });
 
-  it('is notified of every connection, and of the calls that wait for a connection or receive none', async () => {
+  it('is notified of every connection, of the calls that wait for a connection, and of the calls that receive no connection', async () => {
     const { url } = await freshDatabase(mongo!);
     const options = { maxPoolSize: 1, waitQueueTimeoutMS: 1_000, retryReads: false };
     const { url: proxyUrl, proxy } = await throughProxy(url, options);
-    const { pets, count, connections, close } = await metered(proxyUrl);
+    const { pets, count, connections, close } = await openWithMeter(proxyUrl);
     await pets.list({ limit: 1 });
     expect(connections()).toStrictEqual([1, 0, 0]);
 
-    const release = proxy.hold('find');
-    const first = pets.list({ limit: 1 });
-    const forward = await release;
+    const heldFind = proxy.hold('find');
+    const firstList = pets.list({ limit: 1 });
+    const forwardFind = await heldFind;
     expect(connections()).toStrictEqual([1, 1, 0]);
-    const second = pets.list({ limit: 2, status: 'sold' });
+    const secondList = pets.list({ limit: 2, status: 'sold' });
     await expect.poll(() => count('refused')).toBeGreaterThan(0);
-    forward();
-    await first;
-    expect(await second).toStrictEqual([]);
+    forwardFind();
+    await firstList;
+    expect(await secondList).toStrictEqual([]);
     await expect.poll(connections).toStrictEqual([1, 0, 0]);
 
     await close();
