@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { PEM_FILES } from '../../support/tls/pem-files.ts';
 
 // These tests start a mongod with certificates. They need a mongod binary, so a MongoDB in a container is not enough.
-const hasNoMongod = (await sharedMongo())?.kind !== 'process';
+const skipNote = (await sharedMongo())?.kind === 'process' ? '' : ' (left out: no mongod process)';
 
 const readFiles = (...files: readonly string[]) => files.map((file) => readFileSync(file, 'utf8')).join('');
 /** `ca`: the authority that a side trusts. `own`: the certificate that a side shows, with its private key. */
@@ -47,45 +47,42 @@ async function tlsMongod() {
   return { url, address: `127.0.0.1:${port}`, replaceFiles, restartWithNewFiles };
 }
 
-describe.skipIf(hasNoMongod)(
-  `the certificate files of a MongoDB client${hasNoMongod ? ' (left out: no mongod process)' : ''}`,
-  () => {
-    it('are read again when a connection fails, and the last log line has the newest error until the files are valid', async () => {
-      const { url, address, replaceFiles, restartWithNewFiles } = await tlsMongod();
-      const warnings: string[] = [];
-      const log = { warn: (line: string) => void warnings.push(line) };
-      const { pets, probe } = await openService(url, { log });
+describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${skipNote}`, () => {
+  it('are read again when a connection fails, and the last log line has the newest error until the files are valid', async () => {
+    const { url, address, replaceFiles, restartWithNewFiles } = await tlsMongod();
+    const warnings: string[] = [];
+    const log = { warn: (line: string) => void warnings.push(line) };
+    const { pets, probe } = await openService(url, { log });
 
-      await restartWithNewFiles();
-      const reason = `MongoDB has no primary; members: ${address}: DEPTH_ZERO_SELF_SIGNED_CERT`;
-      await expect.poll(() => warnings.at(-1), { timeout: 20_000 }).toContain(reason);
-      await expect(probe.check()).rejects.toThrow(reason);
-      replaceFiles({ ...NEW_FILES, ca: '' });
-      const unusableFiles =
-        /^the certificates of MongoDB cannot be used, so the old ones stay: error:.*no start line$/;
-      await expect.poll(() => warnings.at(-1)).toMatch(unusableFiles);
-      replaceFiles(NEW_FILES);
-      await expect.poll(() => warnings.at(-1)).toBe(`MongoDB has a primary again: ${address}`);
-      expect(await pets.list({ limit: 1 })).toStrictEqual([]);
-    });
+    await restartWithNewFiles();
+    const reason = `MongoDB has no primary; members: ${address}: DEPTH_ZERO_SELF_SIGNED_CERT`;
+    await expect.poll(() => warnings.at(-1), { timeout: 20_000 }).toContain(reason);
+    await expect(probe.check()).rejects.toThrow(reason);
+    replaceFiles({ ...NEW_FILES, ca: '' });
+    const unusableFiles =
+      /^the certificates of MongoDB cannot be used, so the old ones stay: error:.*no start line$/;
+    await expect.poll(() => warnings.at(-1)).toMatch(unusableFiles);
+    replaceFiles(NEW_FILES);
+    await expect.poll(() => warnings.at(-1)).toBe(`MongoDB has a primary again: ${address}`);
+    expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+  });
 
-    it('are read again when the service receives a SIGHUP, and the service continues', async () => {
-      const { url, replaceFiles, restartWithNewFiles } = await tlsMongod();
-      const service = runService({ DATABASE_URL: url, API_KEYS: KEY });
-      const readyz = `${await service.url()}/readyz`;
-      const statusOf = async () => (await fetch(readyz)).status;
+  it('are read again when the service receives a SIGHUP, and the service continues', async () => {
+    const { url, replaceFiles, restartWithNewFiles } = await tlsMongod();
+    const service = runService({ DATABASE_URL: url, API_KEYS: KEY });
+    const readyz = `${await service.url()}/readyz`;
+    const statusOf = async () => (await fetch(readyz)).status;
 
-      replaceFiles({ ...NEW_FILES, own: '' });
-      service.signal('SIGHUP');
-      await service.logged(/the certificates of MongoDB cannot be used, .*/);
-      expect(await statusOf()).toBe(200);
-      replaceFiles(NEW_FILES);
-      service.signal('SIGHUP');
-      await service.logged('the certificates of MongoDB were read again, for new connections');
-      await restartWithNewFiles();
-      await expect.poll(statusOf, { timeout: 20_000 }).toBe(200);
-      await stop(service);
-      expect(service.log.filter(({ msg }) => String(msg).includes('SELF_SIGNED'))).toStrictEqual([]);
-    });
-  },
-);
+    replaceFiles({ ...NEW_FILES, own: '' });
+    service.signal('SIGHUP');
+    await service.logged(/the certificates of MongoDB cannot be used, .*/);
+    expect(await statusOf()).toBe(200);
+    replaceFiles(NEW_FILES);
+    service.signal('SIGHUP');
+    await service.logged('the certificates of MongoDB were read again, for new connections');
+    await restartWithNewFiles();
+    await expect.poll(statusOf, { timeout: 20_000 }).toBe(200);
+    await stop(service);
+    expect(service.log.filter(({ msg }) => String(msg).includes('SELF_SIGNED'))).toStrictEqual([]);
+  });
+});

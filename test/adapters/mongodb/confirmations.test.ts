@@ -163,11 +163,7 @@ it('ConfirmedReads repeats a read if the primary changes during the read or duri
 
 it.each<readonly [string, readonly Server[], boolean]>([
   ['one member of three', members('a 1', 'Unknown', 'Unknown'), true],
-  [
-    'one member of three, and a second member may be the primary',
-    members('a 1', 'PossiblePrimary', 'Unknown'),
-    true,
-  ],
+  ['one member of three, and perhaps a second', members('a 1', 'PossiblePrimary', 'Unknown'), true],
   ['two members of three', members('a 1', 'RSSecondary', 'Unknown'), false],
   ['two members of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
   ['three members of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],

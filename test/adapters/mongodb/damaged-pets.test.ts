@@ -41,11 +41,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       ['a category that is an int32', set({ categoryId: new Int32(7) }), INT64],
     ],
     [
-      [
-        'the field "idem", which holds the key and the fingerprint of the request, is null',
-        set({ idem: null }),
-        KEY,
-      ],
+      ['"idem" is null instead of a key and a fingerprint', set({ idem: null }), KEY],
       ['the key is missing beside its fingerprint', unset('idem.k'), KEY],
     ],
   );

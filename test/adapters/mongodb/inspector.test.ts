@@ -58,12 +58,9 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       [`rate limit count 7: ${NOT_VALID}`],
     ],
     ['a damaged API key', addTo('api_keys', { _id: 'k' as never }), []],
-  ])(
-    'reports the invalid documents that no read of pets or API keys reports: the database has %s',
-    async (_, damage, expected) => {
-      expect(await findingsAfter(await emptyDatabase(), damage)).toStrictEqual(expected);
-    },
-  );
+  ])('reports what no read of pets or keys reports: the database has %s', async (_, damage, expected) => {
+    expect(await findingsAfter(await emptyDatabase(), damage)).toStrictEqual(expected);
+  });
 
   it('reports missing indexes, and pets that share an idempotency key', async () => {
     const damage = async (db: Db) => {

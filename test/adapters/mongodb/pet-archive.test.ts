@@ -66,38 +66,32 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
   it.each([
     ['one reservation', [500n]],
     ['a reservation and then a smaller reservation', [500n, 70n]],
-  ])(
-    'makes running services immediately assign ids above the reserved ids, after %s',
-    async (_, reservedIds) => {
-      const { archive, insertNext, storedFences, pets } = await openBesideService();
-      for (const id of reservedIds) await archive.reserve(id);
+  ])('makes running services assign greater ids immediately, after %s', async (_, reservedIds) => {
+    const { archive, insertNext, storedFences, pets } = await openBesideService();
+    for (const id of reservedIds) await archive.reserve(id);
 
-      expect(await storedFences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
-      expect(await pets.countDocuments()).toBe(3);
-      expect(await insertNext()).toBe(501n);
-      expect(await archive.greatestId()).toBe(501n);
-    },
-  );
+    expect(await storedFences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
+    expect(await pets.countDocuments()).toBe(3);
+    expect(await insertNext()).toBe(501n);
+    expect(await archive.greatestId()).toBe(501n);
+  });
 
   it.each([
     ['the same id', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
     ['a greater id', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
-  ])(
-    'completes an interrupted reservation up to 500 when it reserves the ids up to %s',
-    async (_, id, expected, nextId) => {
-      const { url, db, archive, repository, insertNext, storedFences } = await openBesideService();
-      await putFence(db, 2n, 500n);
-      // Each repository tries an invalid pet. It stores nothing, but finds the fence of the interrupted reservation.
-      await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
-      const { repository: secondRepository } = await openRepository(url);
-      await expect(secondRepository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
-      await archive.reserve(id);
+  ])('completes an interrupted reservation when it reserves up to %s', async (_, id, expected, nextId) => {
+    const { url, db, archive, repository, insertNext, storedFences } = await openBesideService();
+    await putFence(db, 2n, 500n);
+    // Each repository tries an invalid pet. It stores nothing, but finds the fence of the interrupted reservation.
+    await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
+    const { repository: secondRepository } = await openRepository(url);
+    await expect(secondRepository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
+    await archive.reserve(id);
 
-      expect(await storedFences()).toStrictEqual(expected);
-      expect(await insertNext()).toBe(nextId);
-      expect((await secondRepository.insert(rex)).id).toBe(nextId + 1n);
-    },
-  );
+    expect(await storedFences()).toStrictEqual(expected);
+    expect(await insertNext()).toBe(nextId);
+    expect((await secondRepository.insert(rex)).id).toBe(nextId + 1n);
+  });
 
   it('replaces fences by the pets that it writes with the same ids', async () => {
     const { archive, insertNext, storedFences } = await openBesideService();
@@ -124,24 +118,21 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
   it.each<readonly [string, Partial<ArchivedPet>, object]>([
     ['accepts the same pet', {}, { status: 'fulfilled' }],
     ['refuses a different pet', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
-  ])(
-    '%s when another archive replaces a fence by a pet shortly before its own transaction',
-    async (_, fields, outcome) => {
-      const { url } = await freshDatabase(mongo!);
-      const { url: proxyUrl, proxy } = await throughProxy(url);
-      const slowArchive = await openArchive(proxyUrl);
-      const fastArchive = await openArchive(url);
-      await fastArchive.reserve(4n);
-      const heldDelete = proxy.hold('delete');
-      const writing = Promise.allSettled([slowArchive.write([anArchivedPet({ id: 4n, ...fields })])]);
-      const forwardDelete = await heldDelete;
-      await fastArchive.write([anArchivedPet({ id: 4n })]);
-      forwardDelete();
+  ])('%s when another archive has just replaced the fence by a pet', async (_, fields, outcome) => {
+    const { url } = await freshDatabase(mongo!);
+    const { url: proxyUrl, proxy } = await throughProxy(url);
+    const slowArchive = await openArchive(proxyUrl);
+    const fastArchive = await openArchive(url);
+    await fastArchive.reserve(4n);
+    const heldDelete = proxy.hold('delete');
+    const writing = Promise.allSettled([slowArchive.write([anArchivedPet({ id: 4n, ...fields })])]);
+    const forwardDelete = await heldDelete;
+    await fastArchive.write([anArchivedPet({ id: 4n })]);
+    forwardDelete();
 
-      expect(await writing).toMatchObject([outcome]);
-      expect(await fastArchive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
-    },
-  );
+    expect(await writing).toMatchObject([outcome]);
+    expect(await fastArchive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
+  });
 });
 
 it.each([

@@ -177,29 +177,26 @@ it.skipIf(mongo === undefined)(
   },
 );
 
-it.skipIf(mongo === undefined)(
-  'one read in MongoDB finds the pets of all idempotency keys of the inserts in a command',
-  async () => {
-    const { url, pets } = await emptyDatabase();
-    const [service, otherService] = [await openWithPet(url), await openWithPet(url)];
-    const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
-    const insertWithKeys = ({ repository }: Service, chosenKeys: typeof keys) =>
-      Promise.all(chosenKeys.map((key) => repository.insertOnce(rex, key)));
-    const known = await insertWithKeys(otherService, keys.slice(0, 3));
-    await insertMany(service, 1);
-    const findsBefore = service.sent('find');
+it.skipIf(mongo === undefined)('one read finds the pets of all idempotency keys in a command', async () => {
+  const { url, pets } = await emptyDatabase();
+  const [service, otherService] = [await openWithPet(url), await openWithPet(url)];
+  const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
+  const insertWithKeys = ({ repository }: Service, chosenKeys: typeof keys) =>
+    Promise.all(chosenKeys.map((key) => repository.insertOnce(rex, key)));
+  const known = await insertWithKeys(otherService, keys.slice(0, 3));
+  await insertMany(service, 1);
+  const findsBefore = service.sent('find');
 
-    const outcomes = await insertWithKeys(service, keys);
+  const outcomes = await insertWithKeys(service, keys);
 
-    const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
-    expect(outcomes.slice(0, 3)).toStrictEqual(replayed);
-    expect(outcomes[3]).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
-    // One find looks for the four keys. Two further finds read the greatest id: the first before the insert, because another
-    // service has written, and the second after the collision.
-    expect(service.sent('find')).toBe(findsBefore + 3);
-    expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
-  },
-);
+  const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
+  expect(outcomes.slice(0, 3)).toStrictEqual(replayed);
+  expect(outcomes[3]).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
+  // One find looks for the four keys. Two further finds read the greatest id: the first before the insert, because
+  // another service has written, and the second after the collision.
+  expect(service.sent('find')).toBe(findsBefore + 3);
+  expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
+});
 
 it.skipIf(mongo === undefined)(
   'a service stops as after a bug, and assigns no id twice, when it finds that pets were removed under the same primary',

@@ -14,7 +14,8 @@ const range = (first: number, last: number) => numbers(last - first + 1).map((n)
 
 /** The damaged fields of each damaged pet, by the id of the pet. */
 type Damage = Readonly<Record<number, Document>>;
-const PET_4_UNKNOWN_STATUS: Damage = { 4: { status: 'gone' } };
+/** The status of the pet 4 is unknown. */
+const BAD_PET_4: Damage = { 4: { status: 'gone' } };
 
 describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOut}`, () => {
   const emptyDatabase = databasePool(() => mongo!);
@@ -50,43 +51,28 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
   });
 
   it.each<readonly [string, Damage, number, number, number[]]>([
-    ['ends before that pet', PET_4_UNKNOWN_STATUS, 2, 0, [1, 2]],
-    ['ends right before that pet', PET_4_UNKNOWN_STATUS, 3, 0, [1, 2, 3]],
-    ['begins after that pet', PET_4_UNKNOWN_STATUS, 10, 4, range(5, 8)],
+    ['ends before that pet', BAD_PET_4, 2, 0, [1, 2]],
+    ['ends right before that pet', BAD_PET_4, 3, 0, [1, 2, 3]],
+    ['begins after that pet', BAD_PET_4, 10, 4, range(5, 8)],
     ['ends right before that pet, which is the last pet', { 8: { status: 'gone' } }, 7, 0, range(1, 7)],
-  ])(
-    'succeeds although a pet has an unknown status, if the page %s',
-    async (_, damage, limit, after, ids) => {
-      expect(await readPage(damage, limit, after)).toStrictEqual(soldPets(...ids));
-    },
-  );
+  ])('succeeds although a pet has an unknown status: the page %s', async (_, damage, limit, after, ids) => {
+    expect(await readPage(damage, limit, after)).toStrictEqual(soldPets(...ids));
+  });
 
   it.each<readonly [string, Damage, number, number, [number, string, number[]]]>([
-    ['is between two pets of the page', PET_4_UNKNOWN_STATUS, 4, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
-    ['is before the only pet of the page', PET_4_UNKNOWN_STATUS, 1, 3, [4, STATUS_PROBLEM, []]],
-    ['is in a page that is not full', PET_4_UNKNOWN_STATUS, 10, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
+    ['is between two pets of the page', BAD_PET_4, 4, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
+    ['is before the only pet of the page', BAD_PET_4, 1, 3, [4, STATUS_PROBLEM, []]],
+    ['is in a page that is not full', BAD_PET_4, 10, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
     ['is the last pet of all', { 8: { status: 'gone' } }, 8, 0, [8, STATUS_PROBLEM, range(1, 7)]],
+    ['is one of two such pets', { 2: { status: 'z' }, 4: { status: 'a' } }, 10, 0, [2, STATUS_PROBLEM, [1]]],
     [
-      'is the first of two such pets',
-      { 2: { status: 'z' }, 4: { status: 'a' } },
-      10,
-      0,
-      [2, STATUS_PROBLEM, [1]],
-    ],
-    [
-      'is before a pet with a damaged name',
-      { ...PET_4_UNKNOWN_STATUS, 6: { name: 7 } },
+      'precedes a pet with a bad name',
+      { ...BAD_PET_4, 6: { name: 7 } },
       10,
       0,
       [4, STATUS_PROBLEM, [1, 2, 3]],
     ],
-    [
-      'is after a pet with a damaged name',
-      { ...PET_4_UNKNOWN_STATUS, 2: { name: 7 } },
-      10,
-      0,
-      [2, NAME_PROBLEM, [1]],
-    ],
+    ['follows a pet with a bad name', { ...BAD_PET_4, 2: { name: 7 } }, 10, 0, [2, NAME_PROBLEM, [1]]],
   ])(
     'fails at the first damaged pet, and the error has the pets before it, if a pet with an unknown status %s',
     async (_, damage, limit, after, [id, problem, idsBefore]) => {

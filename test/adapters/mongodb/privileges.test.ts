@@ -12,171 +12,165 @@ import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
-const rolesInDatabase = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
+const rolesHere = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
 
 // These tests start a mongod with `--auth`. They need a mongod binary, so a MongoDB in a container is not enough.
 // test/deploy/mongodb-roles.test.ts tests the roles that an operator creates.
-const hasNoMongod = (await sharedMongo())?.kind !== 'process';
+const skipNote = (await sharedMongo())?.kind === 'process' ? '' : ' (left out: no mongod process)';
 
-describe.skipIf(hasNoMongod)(
-  `the users of a MongoDB${hasNoMongod ? ' (left out: no mongod process)' : ''}`,
-  () => {
-    let mongod: MongodProcess;
-    let admin: MongoClient;
+describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
+  let mongod: MongodProcess;
+  let admin: MongoClient;
 
-    const urlOf = (user: string) =>
-      `mongodb://${user}:secret@127.0.0.1:${mongod.port}/${DATABASE}?authSource=admin`;
+  const urlOf = (user: string) =>
+    `mongodb://${user}:secret@127.0.0.1:${mongod.port}/${DATABASE}?authSource=admin`;
 
-    beforeAll(async () => {
-      mongod = await startMongodProcess(['--auth', '--setParameter', 'enableTestCommands=1']);
-      // The localhost exception allows the first user to be created without credentials.
-      const clientWithoutUser = new MongoClient(`mongodb://127.0.0.1:${mongod.port}`);
-      await clientWithoutUser.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
-      await clientWithoutUser.close();
-      admin = await new MongoClient(urlOf('root')).connect();
-      const db = admin.db('admin');
-      const collections = {
-        pets: ['find', 'insert', 'listIndexes'],
-        api_keys: ['find', 'update'],
-        rate_limits: ['find', 'insert', 'update', 'listIndexes'],
-        schema: ['find'],
-      };
-      const privileges = Object.entries(collections).map(([collection, actions]) => ({
-        resource: { db: DATABASE, collection },
-        actions,
-      }));
-      await db.command({ createRole: 'onlyNeeded', privileges, roles: [] });
-      await db.command({ createRole: 'inheriting', privileges: [], roles: rolesInDatabase('readWrite') });
-      const users = {
-        migrator: rolesInDatabase('readWrite', 'dbAdmin'),
-        service: rolesInDatabase('readWrite'),
-        checker: rolesInDatabase('read'),
-        withoutRoles: [],
-        otherDatabase: [{ role: 'readWrite', db: 'another' }],
-        // May do exactly what a service needs. This user cannot list the collections.
-        onlyNeeded: ['onlyNeeded'],
-        // Has the rights through a role that inherits them from another role.
-        inheriting: ['inheriting'],
-        anyDatabase: ['readWriteAnyDatabase'],
-      };
-      for (const [user, roles] of Object.entries(users)) {
-        await db.command({ createUser: user, pwd: 'secret', roles });
-      }
-      await migrate(urlOf('migrator'));
-    });
-    afterAll(async () => {
-      await admin?.close();
-      await mongod?.stop();
-    });
+  beforeAll(async () => {
+    mongod = await startMongodProcess(['--auth', '--setParameter', 'enableTestCommands=1']);
+    // The localhost exception allows the first user to be created without credentials.
+    const clientWithoutUser = new MongoClient(`mongodb://127.0.0.1:${mongod.port}`);
+    await clientWithoutUser.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
+    await clientWithoutUser.close();
+    admin = await new MongoClient(urlOf('root')).connect();
+    const db = admin.db('admin');
+    const collections = {
+      pets: ['find', 'insert', 'listIndexes'],
+      api_keys: ['find', 'update'],
+      rate_limits: ['find', 'insert', 'update', 'listIndexes'],
+      schema: ['find'],
+    };
+    const privileges = Object.entries(collections).map(([collection, actions]) => ({
+      resource: { db: DATABASE, collection },
+      actions,
+    }));
+    await db.command({ createRole: 'onlyNeeded', privileges, roles: [] });
+    await db.command({ createRole: 'inheriting', privileges: [], roles: rolesHere('readWrite') });
+    const users = {
+      migrator: rolesHere('readWrite', 'dbAdmin'),
+      service: rolesHere('readWrite'),
+      checker: rolesHere('read'),
+      withoutRoles: [],
+      otherDatabase: [{ role: 'readWrite', db: 'another' }],
+      // May do exactly what a service needs. This user cannot list the collections.
+      onlyNeeded: ['onlyNeeded'],
+      // Has the rights through a role that inherits them from another role.
+      inheriting: ['inheriting'],
+      anyDatabase: ['readWriteAnyDatabase'],
+    };
+    for (const [user, roles] of Object.entries(users)) {
+      await db.command({ createUser: user, pwd: 'secret', roles });
+    }
+    await migrate(urlOf('migrator'));
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await mongod?.stop();
+  });
 
-    it('are required in the URL, and the message about a failed login names the database in which MongoDB looks for the user', async () => {
-      await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
-        /: it requires a login: put USER:PASSWORD@ before the host/,
-      );
-      const wrongPassword = urlOf('service').replace('secret', 'typo');
-      await expect(openService(wrongPassword)).rejects.toThrow(
-        'no such user in the database "admin"; authSource names',
-      );
-    });
-
-    it('need only the role "read" for the command check', async () => {
-      const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
-      expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);
-    });
-
-    it('immediately lose access to the storage when their role is revoked or their password changes', async () => {
-      const { pets, probe } = await openService(urlOf('service'));
-      const users = admin.db('admin');
-      const service = { updateUser: 'service' };
-      onTestFinished(async () => {
-        await users.command({ ...service, pwd: 'secret', roles: rolesInDatabase('readWrite') });
-      });
-      const listMany = () => numbers(20).map(() => pets.list({ limit: 1 }));
-      const callAll = () =>
-        Promise.allSettled([probe.check(), ...listMany(), ...numbers(20).map(() => pets.insert(aPet()))]);
-
-      await users.command({ ...service, roles: [] });
-      for (const outcome of await callAll()) {
-        expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
-      }
-      await users.command({ ...service, roles: rolesInDatabase('readWrite') });
-      await users.command({ ...service, pwd: 'another' });
-      // An open connection stays authenticated. The fail point closes it, and the server then refuses a new login.
-      const stopClosing = await failCommand(users, 'find', 'alwaysOn', { closeConnection: true });
-      for (const outcome of await Promise.allSettled(listMany())) {
-        // The call is not retried until its deadline, so the message is about the login, and not about the deadline.
-        const message = 'MongoDB is unavailable: AuthenticationFailed (18)';
-        const reason = expect.objectContaining({ name: 'StorageUnavailable', message });
-        expect(outcome).toStrictEqual({ status: 'rejected', reason });
-      }
-      await stopClosing();
-      await users.command({ ...service, pwd: 'secret' });
-      for (const outcome of await callAll()) expect(outcome).toMatchObject({ status: 'fulfilled' });
-    });
-
-    it('can read while they have only the role "read", and the probe names the rights that they lack', async () => {
-      const { pets, probe } = await openService(urlOf('service'));
-      const assign = (role: string) =>
-        admin.db('admin').command({ updateUser: 'service', roles: rolesInDatabase(role) });
-      onTestFinished(async () => void (await assign('readWrite')));
-      await probe.check();
-
-      await assign('read');
-      await expect(probe.check()).rejects.toThrow(
-        new StorageUnavailable(
-          `the account of the database "${DATABASE}" may not insert on "pets", update on "api_keys", ` +
-            'insert on "rate_limits", update on "rate_limits"; grant it these actions',
-        ),
-      );
-      expect(await pets.list({ limit: 1 })).toBeInstanceOf(Array);
-      await assign('readWrite');
-      await probe.check();
-    });
-
-    const EVERY_RIGHT =
-      'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
-      'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
-      'find on "schema"';
-    it.each([
-      ['checker', 'insert on "pets", update on "api_keys", insert on "rate_limits", update on "rate_limits"'],
-      ['withoutRoles', EVERY_RIGHT],
-      ['otherDatabase', EVERY_RIGHT],
-    ])(
-      'are refused at the start when MongoDB reports that they lack a right: the user %s',
-      async (user, missing) => {
-        await expect(openService(urlOf(user))).rejects.toThrow(
-          new StorageSetupError(
-            `the account of the database "${DATABASE}" may not ${missing}; grant it these actions`,
-          ),
-        );
-      },
+  it('are required in the URL, and the message about a failed login names the database in which MongoDB looks for the user', async () => {
+    await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
+      /: it requires a login: put USER:PASSWORD@ before the host/,
     );
-
-    it.each([
-      ['root', 0],
-      ['inheriting', 0],
-      ['anyDatabase', 0],
-      ['onlyNeeded', 1],
-    ])(
-      'can start a service if any role gives them the rights, and a warning is logged if they cannot list collections: the user %s',
-      async (user, warningCount) => {
-        const warnings: string[] = [];
-        const log = { warn: (line: string) => void warnings.push(line) };
-        const { probe, pets } = await openService(urlOf(user), { log });
-        await probe.check();
-        await pets.insert(aPet());
-
-        expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PARTLY_HIDDEN));
-      },
+    const wrongPassword = urlOf('service').replace('secret', 'typo');
+    await expect(openService(wrongPassword)).rejects.toThrow(
+      'no such user in the database "admin"; authSource names',
     );
+  });
 
-    it('cannot write without the right to write, and the message quotes no digest of a key', async () => {
-      const command = new Command(['keys', 'create', '--label', 'till'], { DATABASE_URL: urlOf('checker') });
+  it('need only the role "read" for the command check', async () => {
+    const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
+    expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);
+  });
 
-      expect(await command.ended).toBe(1);
-      expect(command.stderr).toBe(
-        'petstore: MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides\n',
-      );
+  it('immediately lose access to the storage when their role is revoked or their password changes', async () => {
+    const { pets, probe } = await openService(urlOf('service'));
+    const users = admin.db('admin');
+    const service = { updateUser: 'service' };
+    onTestFinished(async () => {
+      await users.command({ ...service, pwd: 'secret', roles: rolesHere('readWrite') });
     });
-  },
-);
+    const listMany = () => numbers(20).map(() => pets.list({ limit: 1 }));
+    const callAll = () =>
+      Promise.allSettled([probe.check(), ...listMany(), ...numbers(20).map(() => pets.insert(aPet()))]);
+
+    await users.command({ ...service, roles: [] });
+    for (const outcome of await callAll()) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
+    }
+    await users.command({ ...service, roles: rolesHere('readWrite') });
+    await users.command({ ...service, pwd: 'another' });
+    // An open connection stays authenticated. The fail point closes it, and the server then refuses a new login.
+    const stopClosing = await failCommand(users, 'find', 'alwaysOn', { closeConnection: true });
+    for (const outcome of await Promise.allSettled(listMany())) {
+      // The call is not retried until its deadline, so the message is about the login, and not about the deadline.
+      const message = 'MongoDB is unavailable: AuthenticationFailed (18)';
+      const reason = expect.objectContaining({ name: 'StorageUnavailable', message });
+      expect(outcome).toStrictEqual({ status: 'rejected', reason });
+    }
+    await stopClosing();
+    await users.command({ ...service, pwd: 'secret' });
+    for (const outcome of await callAll()) expect(outcome).toMatchObject({ status: 'fulfilled' });
+  });
+
+  it('can read while they have only the role "read", and the probe names the rights that they lack', async () => {
+    const { pets, probe } = await openService(urlOf('service'));
+    const assign = (role: string) =>
+      admin.db('admin').command({ updateUser: 'service', roles: rolesHere(role) });
+    onTestFinished(async () => void (await assign('readWrite')));
+    await probe.check();
+
+    await assign('read');
+    await expect(probe.check()).rejects.toThrow(
+      new StorageUnavailable(
+        `the account of the database "${DATABASE}" may not insert on "pets", update on "api_keys", ` +
+          'insert on "rate_limits", update on "rate_limits"; grant it these actions',
+      ),
+    );
+    expect(await pets.list({ limit: 1 })).toBeInstanceOf(Array);
+    await assign('readWrite');
+    await probe.check();
+  });
+
+  const EVERY_RIGHT =
+    'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
+    'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
+    'find on "schema"';
+  it.each([
+    ['checker', 'insert on "pets", update on "api_keys", insert on "rate_limits", update on "rate_limits"'],
+    ['withoutRoles', EVERY_RIGHT],
+    ['otherDatabase', EVERY_RIGHT],
+  ])('are refused at the start when they lack a right: the user %s', async (user, missing) => {
+    await expect(openService(urlOf(user))).rejects.toThrow(
+      new StorageSetupError(
+        `the account of the database "${DATABASE}" may not ${missing}; grant it these actions`,
+      ),
+    );
+  });
+
+  it.each([
+    ['root', 0],
+    ['inheriting', 0],
+    ['anyDatabase', 0],
+    ['onlyNeeded', 1],
+  ])(
+    'can start a service if any role gives them the rights, and a warning is logged if they cannot list collections: the user %s',
+    async (user, warningCount) => {
+      const warnings: string[] = [];
+      const log = { warn: (line: string) => void warnings.push(line) };
+      const { probe, pets } = await openService(urlOf(user), { log });
+      await probe.check();
+      await pets.insert(aPet());
+
+      expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PARTLY_HIDDEN));
+    },
+  );
+
+  it('cannot write without the right to write, and the message quotes no digest of a key', async () => {
+    const command = new Command(['keys', 'create', '--label', 'till'], { DATABASE_URL: urlOf('checker') });
+
+    expect(await command.ended).toBe(1);
+    expect(command.stderr).toBe(
+      'petstore: MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides\n',
+    );
+  });
+});

@@ -42,12 +42,9 @@ it.each<readonly [url: string, problem: string | undefined]>([
   ['mongodb://me:1/2@host/d?tls=true', NOT_ENCODED],
   ['mongodb://me:p#ss@host/d', NOT_ENCODED],
   ['mongodb://me:p:ss@host/d', NOT_ENCODED],
-])(
-  'the URL %s does not select the MongoDB storage, and no description of its problem has a password',
-  (url, problem) => {
-    expect([mongodb.isUrl(url), mongodb.urlProblem!(url)]).toStrictEqual([false, problem]);
-  },
-);
+])('the URL %s does not select the MongoDB storage, and no password is reported', (url, problem) => {
+  expect([mongodb.isUrl(url), mongodb.urlProblem!(url)]).toStrictEqual([false, problem]);
+});
 
 it.skipIf(mongo === undefined)(
   `a MongoDB database is refused and stays empty until it is migrated, and can then be opened for each purpose without leaving a connection open${leftOut}`,

@@ -14,10 +14,10 @@ import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
 const hosts = { hosts: ['one:1', 'two:2'], dbName: 'shop' };
 const client = clientOf({ ...hosts, credentials: { source: 'admin' } });
-const at = 'MongoDB at one:1, two:2, database "shop":';
+const SERVER = 'MongoDB at one:1, two:2, database "shop":';
 
 it.each<readonly [MongoClient, Error, string]>([
-  [client, new MongoError('no connection'), `${at} no connection`],
+  [client, new MongoError('no connection'), `${SERVER} no connection`],
   [
     clientOf({ srvHost: 'cluster.example', hosts: [], dbName: 'shop' }),
     new MongoError('no connection'),
@@ -26,54 +26,58 @@ it.each<readonly [MongoClient, Error, string]>([
   [
     client,
     Object.assign(new Error('getaddrinfo ENOTFOUND one'), { code: 'ENOTFOUND' }),
-    `${at} getaddrinfo ENOTFOUND one`,
+    `${SERVER} getaddrinfo ENOTFOUND one`,
   ],
   [
     client,
     new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
-    `${at} Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides`,
+    `${SERVER} Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides`,
   ],
-  // Of Atlas.
+  // The error of MongoDB Atlas for a wrong password.
   [
     client,
     new MongoServerError({ code: 8000, codeName: 'AtlasError', message: 'bad auth : me' }),
-    `${at} AtlasError (8000): wrong password, or no such user in the database "admin"; ` +
+    `${SERVER} AtlasError (8000): wrong password, or no such user in the database "admin"; ` +
       'authSource names the database that has the user, often admin',
   ],
-])('toSetupError makes one line for the operator: $2', (from, error, line) => {
-  expect(toSetupError(from, error)).toStrictEqual(new StorageSetupError(line));
+])('toSetupError makes one line for the operator: $2', (failedClient, error, line) => {
+  expect(toSetupError(failedClient, error)).toStrictEqual(new StorageSetupError(line));
 });
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])(
-  'toSetupError returns an error that is not of the driver unchanged: %s',
+  'toSetupError returns an error unchanged if neither the driver nor the system threw it: %s',
   (error) => {
     expect(toSetupError(client, error)).toBe(error);
   },
 );
 
-/** What is refused at once does not wait for it. */
+/** A limit of 28 hours, which no test reaches: an unusable server is refused immediately. */
 const FOREVER = 'serverSelectionTimeoutMS=100000000';
 
-/** @param sockets those that are open */
-async function listening(serve: (socket: Socket) => unknown, sockets = new Set<Socket>()): Promise<string> {
+/**
+ * Starts a TCP server. Returns its address.
+ *
+ * @param openSockets the function adds every open socket to this set, and removes every closed socket
+ */
+async function listen(serve: (socket: Socket) => unknown, openSockets = new Set<Socket>()): Promise<string> {
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    openSockets.add(socket);
+    socket.on('close', () => openSockets.delete(socket));
     // The client may close the connection at any time.
     socket.on('error', () => {});
     serve(socket);
   });
   onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of openSockets) socket.destroy();
   });
   return `127.0.0.1:${await onLoopback(server)}`;
 }
 
 /**
- * A server that answers every command with its state. The format:
+ * Answers every command of a connection as a MongoDB server in this state answers `hello`. The format of the messages:
  * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
  */
-function answering(state: () => Document) {
+function answerWith(state: () => Document) {
   const OPCODES = { query: 2004, reply: 1, msg: 2013 };
   return (socket: Socket) => {
     let received = Buffer.alloc(0);
@@ -81,13 +85,13 @@ function answering(state: () => Document) {
       received = Buffer.concat([received, bytes]);
       while (received.length >= 4 && received.length >= received.readInt32LE()) {
         const hello = BSON.serialize({ ok: 1, minWireVersion: 0, maxWireVersion: 21, ...state() });
-        // The first message of a connection is a query, which older servers understand too.
+        // The first message of a connection is an old query, so that old servers understand this message, too.
         const isQuery = received.readInt32LE(12) === OPCODES.query;
         const header = Buffer.alloc(isQuery ? 36 : 21);
         header.writeInt32LE(header.length + hello.length);
         header.writeInt32LE(received.readInt32LE(4), 8);
         header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
-        // The number of documents.
+        // The number of documents in the reply.
         if (isQuery) header.writeInt32LE(1, 32);
         socket.write(Buffer.concat([header, hello]));
         received = received.subarray(received.readInt32LE());
@@ -100,12 +104,12 @@ const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 const MEMBER = { setName: 'pair', me: 'one:1' };
 
 it.each<readonly [string, Document, number]>([
-  ['a standalone 7.0', { maxWireVersion: 21 }, 0],
-  ['a standalone 8.0', { maxWireVersion: 25 }, 1],
-  ['a standalone of a later version', { maxWireVersion: 29 }, 1],
-  ['a member 8.0 of a set', { ...MEMBER, maxWireVersion: 25 }, 0],
-])('exactly a server that can lose acknowledged pets causes a warning: %s', async (_, state, lines) => {
-  const address = await listening(answering(() => ({ isWritablePrimary: true, ...state })));
+  ['no warning about a standalone server of version 7.0', { maxWireVersion: 21 }, 0],
+  ['one warning about a standalone server of version 8.0', { maxWireVersion: 25 }, 1],
+  ['one warning about a standalone server of a later version', { maxWireVersion: 29 }, 1],
+  ['no warning about a member of a replica set of version 8.0', { ...MEMBER, maxWireVersion: 25 }, 0],
+])('connect warns of servers that can lose acknowledged pets: it logs %s', async (_, state, warningCount) => {
+  const address = await listen(answerWith(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
   const connected = await connect(`mongodb://${address}/shop?directConnection=true`, {}, { log });
@@ -113,7 +117,7 @@ it.each<readonly [string, Document, number]>([
 
   expect(warnings).toStrictEqual(
     Array.from(
-      { length: lines },
+      { length: warningCount },
       () =>
         `MongoDB at ${address}, database "shop" is a standalone server of version 8.0 or later, which can lose ` +
         'acknowledged pets when it is killed; use a replica set of three members: ' +
@@ -144,55 +148,56 @@ it.each<readonly [Document, string, string]>([
   'a server that is not a usable primary is refused, and its connection is closed immediately: %o',
   { timeout: 20_000 },
   async (state, query, problem) => {
-    const sockets = new Set<Socket>();
-    const serve = answering(() => state);
-    const address = await listening(serve, sockets);
+    const openSockets = new Set<Socket>();
+    const serve = answerWith(() => state);
+    const address = await listen(serve, openSockets);
 
     await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
       new StorageSetupError(`MongoDB at ${address}, database "shop"${problem}`),
     );
-    await expect.poll(() => sockets.size).toBe(0);
+    await expect.poll(() => openSockets.size).toBe(0);
   },
 );
 
 it.each<readonly [string, Document]>([
-  ['of a set without a primary', { ...MEMBER, secondary: true }],
-  ['that is elected, but takes no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
-])('a direct connection waits for a member %s', async (_, before) => {
+  ['of a replica set without a primary', { ...MEMBER, secondary: true }],
+  ['that has been elected, but accepts no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
+])('a direct connection waits for a member %s', async (_, stateBefore) => {
   let answers = 0;
-  const after = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
-  const address = await listening(answering(() => (++answers < 6 ? before : after)));
+  const stateAfter = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
+  const address = await listen(answerWith(() => (++answers < 6 ? stateBefore : stateAfter)));
   const connected = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
   onTestFinished(() => connected.close());
 
   expect(answers).toBeGreaterThanOrEqual(6);
 });
 
-it('a direct connection waits for a member no longer than the time to select a server', async () => {
+it('a direct connection waits for at most serverSelectionTimeoutMS until its member is the primary', async () => {
   const { advance } = fakeClock();
   const state = () => {
     advance(600);
     return { ...MEMBER, secondary: true };
   };
-  const address = await listening(answering(state));
+  const address = await listen(answerWith(state));
   const url = `mongodb://${address}/shop?directConnection=true&serverSelectionTimeoutMS=1000`;
 
   await expect(connect(url)).rejects.toThrow('of the replica set "pair" (there is none)');
 });
 
-const badRequest = (socket: Socket) => {
+const answerBadRequest = (socket: Socket) => {
   socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
 };
 
-const SERVERS: readonly (readonly [string, (socket: Socket) => unknown, RegExp])[] = [
+/** The options of the URL, the behaviour of the server, and the reason in the error. */
+const FOREIGN_SERVERS: readonly (readonly [string, (socket: Socket) => unknown, RegExp])[] = [
   ['connectTimeoutMS=300', () => {}, /^connection <monitor> to \S+ timed out$/],
-  ['', badRequest, /^connection <monitor> to \S+ closed$/],
-  ['tls=true', badRequest, /^ERR_SSL_WRONG_VERSION_NUMBER$/],
+  ['', answerBadRequest, /^connection <monitor> to \S+ closed$/],
+  ['tls=true', answerBadRequest, /^ERR_SSL_WRONG_VERSION_NUMBER$/],
 ];
 
-it('a server that is not MongoDB is described without the password by each function that opens it', async () => {
-  const describing = SERVERS.map(async ([query, serve, reason]) => {
-    const address = await listening(serve);
+it('each function that opens a database refuses a server that is not MongoDB, and names it without the password', async () => {
+  const refusals = FOREIGN_SERVERS.map(async ([query, serve, reason]) => {
+    const address = await listen(serve);
     const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
     const [before, after] = [
       `MongoDB at ${address}, database "shop": no primary; members: ${address}: `,
@@ -204,31 +209,31 @@ it('a server that is not MongoDB is described without the password by each funct
       expect(message.slice(before.length, -after.length)).toMatch(reason);
     }
   });
-  await Promise.all(describing);
+  await Promise.all(refusals);
 });
 
-it('a refused connection names each host with its error code, in one line', async () => {
+it('connect rejects with each host and its error code, in one line, when no host can be reached', async () => {
   const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
   expect(await refusal(connect(url))).toMatch(
     /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop": no primary; members: one\.invalid:27017: E[A-Z_]+, two\.invalid:27017: E[A-Z_]+; check the hosts, replicaSet and tls in the URL$/,
   );
 });
 
-it('a start without an answer of MongoDB logs after 2 s how long it will still try, without the password', async () => {
-  // The timers of the driver are real.
+it('connect logs after 2 s without an answer how long it continues to try, without the password', async () => {
+  // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const host = await listening(() => {});
+  const host = await listen(() => {});
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
   const start = () =>
     Promise.allSettled([
       connect(`mongodb://me:secret@${host}/shop?serverSelectionTimeoutMS=100`, {}, { log }),
     ]);
-  const refused = [{ status: 'rejected', reason: expect.any(StorageSetupError) }];
-  expect(await start()).toMatchObject(refused);
+  const rejection = [{ status: 'rejected', reason: expect.any(StorageSetupError) }];
+  expect(await start()).toMatchObject(rejection);
   expect(vi.getTimerCount()).toBe(0);
-  const late = start();
+  const slowStart = start();
   vi.advanceTimersByTime(1_999);
   expect(warnings).toStrictEqual([]);
   vi.advanceTimersByTime(1);
@@ -236,7 +241,7 @@ it('a start without an answer of MongoDB logs after 2 s how long it will still t
   expect(warnings).toStrictEqual([
     `MongoDB at ${host}, database "shop": no primary yet; still trying for up to 0.1 s`,
   ]);
-  expect(await late).toMatchObject(refused);
+  expect(await slowStart).toMatchObject(rejection);
 });
 
 describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
@@ -245,13 +250,13 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   it.each([
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
-  ])('is not used with an option whose module no operator can install: %s', async (option, module) => {
+  ])('is not opened with an option whose module petstore does not have: %s', async (option, module) => {
     await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );
   });
 
-  it('is not used when it does not know the user, and the message has no password', async () => {
+  it('is not opened when it does not know the user, and the message has neither the user name nor the password', async () => {
     const withUser = url(FOREVER).replace('://', '://tom:secret@');
     const error = await openService(withUser).catch((reason: unknown) => reason);
 
@@ -264,28 +269,28 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
 });
 
 describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
-  /** @param attempts how many attempts to connect it takes too long in */
-  async function slowIn(attempts: number, onRefused = () => {}) {
+  /** @param slowAttempts how many of the first attempts to connect take too long */
+  async function connectSlowly(slowAttempts: number, onRefused = () => {}) {
     const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
     const { url, proxy } = await throughProxy(mongo!.url('petstore'), options);
-    let refused = 0;
+    let refusedCount = 0;
     const meter = {
       insertsCommitted: () => {},
       log: () => {},
       connection(event: ConnectionEvent) {
-        if (event === 'requested' && refused < attempts) proxy.stall();
+        if (event === 'requested' && refusedCount < slowAttempts) proxy.stall();
         if (event !== 'refused') return;
-        refused++;
+        refusedCount++;
         onRefused();
         proxy.resume();
       },
     };
     const connecting = connect(url, {}, { meter });
-    return { connecting, timesRefused: () => refused };
+    return { connecting, timesRefused: () => refusedCount };
   }
 
   it('is requested again', async () => {
-    const { connecting, timesRefused } = await slowIn(1);
+    const { connecting, timesRefused } = await connectSlowly(1);
     const connected = await connecting;
     onTestFinished(() => connected.close());
 
@@ -293,9 +298,9 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
   });
 
-  it('is requested again until the time to select a server has passed', async () => {
+  it('is requested again until serverSelectionTimeoutMS has passed', async () => {
     const { advance } = fakeClock();
-    const { connecting, timesRefused } = await slowIn(3, () => advance(1_500));
+    const { connecting, timesRefused } = await connectSlowly(3, () => advance(1_500));
 
     await expect(connecting).rejects.toThrow(StorageSetupError);
     expect(timesRefused()).toBe(2);

@@ -8,7 +8,7 @@ const GUARANTEES = {
   readPreference: { mode: 'primary' },
 };
 
-it('the options of the MongoDB client are the defaults of petstore unless the connection string names them', () => {
+it('the options of a MongoDB client are the defaults of petstore if the connection string names no option', () => {
   const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
   expect(options).toMatchObject({
@@ -32,10 +32,10 @@ it.each([
   ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
   ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
   ['w=majority&journal=true&readConcernLevel=majority&readPreference=primary', GUARANTEES],
-  // Except these: one would crash the process, the other would repeat inserts.
+  // The client ignores these two options: `useBigInt64` would crash the process, the other one would repeat inserts.
   ['useBigInt64=true', { useBigInt64: false }],
   ['maxAdaptiveRetries=2', { maxAdaptiveRetries: 0 }],
-])('the MongoDB client follows the safe options of a connection string: %s', (query, expected) => {
+])('a MongoDB client uses the safe options of its URL, and ignores two others: %s', (query, expected) => {
   expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
 });
 
@@ -43,7 +43,7 @@ it.each([
   ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
   ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
 ])(
-  'the options of one MongoDB client can have other defaults, which its URL overrides: "%s"',
+  'the caller of createClient can choose other defaults, which the URL overrides: the URL ends with "%s"',
   (query, expected) => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
     expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
@@ -60,7 +60,7 @@ it.each([
   expect(createClient(url).options.dbName).toBe('petstore');
 });
 
-const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
+const WEAKENED = 'the MongoDB connection string weakens a guarantee of petstore';
 
 it.each([
   ['w=0', 'leave out w, or set it to majority'],
@@ -73,9 +73,9 @@ it.each([
     'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
     'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
   ],
-])('a connection string cannot weaken a guarantee by %s', (query, problem) => {
+])('createClient refuses a connection string that weakens a guarantee by %s', (query, problem) => {
   expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
-    new StorageSetupError(`${LESS}: ${problem}`),
+    new StorageSetupError(`${WEAKENED}: ${problem}`),
   );
 });
 

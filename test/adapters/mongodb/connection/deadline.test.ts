@@ -10,11 +10,14 @@ import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
   withDeadline(timeoutMs, (deadline) => deadline.retry(work));
 
-/** How the work ends on a virtual clock, and when. Waits for every timer. An outage begins with the work. */
+/**
+ * Runs the work on a virtual clock until no timer is left. Returns the outcome of the work, and how long the work took.
+ * If the work rejects with an outage, the outage must have begun when the work began.
+ */
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
   const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
-  // Each pause has its greatest length.
+  // The pause before a retry is random. This value makes each pause as long as possible.
   using _ = virtualTime(simulation, () => 1);
   const startMs = simulation.nowMs;
   const running = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
@@ -25,13 +28,13 @@ async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
   return { ...outcome, ms: simulation.nowMs - startMs };
 }
 
-const timedOut = (ms: number, rest = '') =>
+const timedOut = (ms: number, lastFailure = '') =>
   expect.objectContaining({
     name: 'StorageUnavailable',
-    message: `MongoDB did not complete the call within ${ms} ms${rest}`,
+    message: `MongoDB did not complete the call within ${ms} ms${lastFailure}`,
   });
 
-it('withDeadline leaves no timer behind when the work is done', async () => {
+it('withDeadline leaves no timer running when the work is done', async () => {
   expect(await outcomeOf(() => withDeadline(1_000, async () => 'done'))).toStrictEqual({
     status: 'fulfilled',
     value: 'done',
@@ -46,15 +49,15 @@ it('withDeadline ends the call at the deadline while the work is still pending',
   expect(Math.round(ms)).toBe(1_000);
 });
 
-it('withDeadline returns a result that arrived while the process was suspended', async () => {
-  const found = withDeadline(1, () => stat('.'));
-  // The file system answers meanwhile.
+it('withDeadline returns a result that arrived while the process was suspended, even if the deadline has passed', async () => {
+  const stats = withDeadline(1, () => stat('.'));
+  // Suspends the process for 300 ms. The file system answers in this time, and the deadline passes.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
 
-  expect((await found).isDirectory()).toBe(true);
+  expect((await stats).isDirectory()).toBe(true);
 });
 
-it('work within a deadline is retried after pauses that grow to 500 ms, and not after the deadline', async () => {
+it('Deadline.retry retries the work until the deadline, after pauses that grow to 500 ms', async () => {
   const outage = new MongoNetworkError('connection reset');
   const attemptsMs: number[] = [];
   const outcome = await outcomeOf((nowMs) =>
@@ -66,12 +69,12 @@ it('work within a deadline is retried after pauses that grow to 500 ms, and not 
 
   const pausesMs = attemptsMs.slice(1).map((atMs, n) => Math.round(atMs - attemptsMs[n]!));
   expect(pausesMs).toStrictEqual([25, 50, 100, 200, 400, 500, 500]);
-  const last = '; the last attempt: MongoDB is unavailable: connection reset';
-  expect(outcome).toMatchObject({ status: 'rejected', reason: timedOut(2_000, last) });
+  const lastFailure = '; the last attempt: MongoDB is unavailable: connection reset';
+  expect(outcome).toMatchObject({ status: 'rejected', reason: timedOut(2_000, lastFailure) });
   expect(Math.round(outcome.ms)).toBe(1_775 + 500);
 });
 
-it('work within a deadline does not begin at the deadline', async () => {
+it('Deadline.retry does not begin the work when the deadline has passed', async () => {
   const work = vi.fn<() => Promise<void>>();
 
   expect(await outcomeOf(() => retryUntilDeadline(0, work))).toMatchObject({ reason: timedOut(0) });
@@ -87,7 +90,7 @@ it.each([
       'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
     ),
   ],
-])('work within a deadline immediately rejects with %s', async (_, error, reason) => {
+])('Deadline.retry rejects after the first attempt with %s', async (_, error, reason) => {
   const outcome = await outcomeOf(() => retryUntilDeadline(1_000, () => Promise.reject(error)));
 
   expect(outcome).toMatchObject({ reason, ms: 0 });

@@ -14,55 +14,61 @@ type Server = {
   readonly lastUpdateTime?: number;
 };
 
-const P = 'RSPrimary';
-const S = 'RSSecondary';
-const NONE = 'Unknown';
-const LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
-const TWO_LOST = LOST.replace('b: RSSecondary', 'b: Unknown');
-const BACK = 'MongoDB has a primary again: a';
+const PRIMARY = 'RSPrimary';
+const SECONDARY = 'RSSecondary';
+/** The driver does not know the state of this member. */
+const UNKNOWN = 'Unknown';
+const A_LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
+const A_AND_B_LOST = A_LOST.replace('b: RSSecondary', 'b: Unknown');
+const A_IS_BACK = 'MongoDB has a primary again: a';
 const unavailable = (message: string) => expect.objectContaining({ name: 'StorageUnavailable', message });
-const NO_PRIMARY = unavailable(LOST);
+const NO_PRIMARY = unavailable(A_LOST);
 
-/** What the driver tells of the members a, b and c, on a virtual clock, and what calls and the log say. */
-class Night {
+/**
+ * A model of the driver, which reports the members a, b and c on a virtual clock. It records the outcomes of the calls
+ * and the lines of the log.
+ */
+class DriverModel {
   readonly client = new EventEmitter();
   readonly simulation = new Simulation(new SeededRandom(1));
   readonly warnings: string[] = [];
-  /** How each call ends, and after how many milliseconds. */
+  /** The outcome of each call, and how many milliseconds the call took. */
   readonly calls: Promise<{ ms: number; value?: string; reason?: unknown }>[] = [];
   readonly reads = new ConfirmedReads(this as unknown as Db, {
     warn: (line) => void this.warnings.push(line),
   });
-  /** What the primary answers to a linearizable read. */
+  /** The answer of the primary to a linearizable read, which confirms that it is the primary. */
   confirm = async () => {};
-  #servers: readonly Server[] = [{ address: 'a', type: P }];
+  #servers: readonly Server[] = [{ address: 'a', type: PRIMARY }];
   #term = 0;
 
   collection(): object {
     return { findOne: () => this.confirm() };
   }
 
-  sees(...servers: readonly (string | Server)[]): void {
-    const before = this.#servers;
+  /** Reports the members. A text is the type of a member. */
+  reportMembers(...servers: readonly (string | Server)[]): void {
+    const serversBefore = this.#servers;
     this.#servers = servers.map((server, n) =>
       typeof server === 'string' ? { address: 'abc'[n]!, type: server } : server,
     );
-    const isElection = this.#servers.some(({ type }, n) => type === P && before[n]?.type !== P);
+    const isElection = this.#servers.some(
+      ({ type }, n) => type === PRIMARY && serversBefore[n]?.type !== PRIMARY,
+    );
     if (isElection) this.#term++;
-    const describe = (all: readonly Server[]) => ({
+    const describe = (members: readonly Server[]) => ({
       servers: new Map(
-        all.map((server) => [
+        members.map((server) => [
           server.address,
           { ...server, electionId: { toHexString: () => `${this.#term}` } },
         ]),
       ),
     });
-    const event = { previousDescription: describe(before), newDescription: describe(this.#servers) };
+    const event = { previousDescription: describe(serversBefore), newDescription: describe(this.#servers) };
     this.client.emit('topologyDescriptionChanged', event);
   }
 
-  /** Begins a call. */
-  call(timeoutMs = 20_000, read = async () => 'pets'): void {
+  beginCall(timeoutMs = 20_000, read = async () => 'pets'): void {
     this.calls.push(this.#outcome(timeoutMs, read));
   }
 
@@ -73,43 +79,43 @@ class Night {
     return outcome.status === 'fulfilled' ? { ms, value: outcome.value } : { ms, reason: outcome.reason };
   }
 
-  /** Plays what happens after so many milliseconds. */
-  async play(events: Readonly<Record<number, () => unknown>>): Promise<void> {
+  /** Runs the actions. The key of each action is its time in milliseconds. */
+  async run(actions: Readonly<Record<number, () => unknown>>): Promise<void> {
     this.simulation.calm();
     using _ = virtualTime(this.simulation, () => 1);
-    // Ends a call that asks for the time again and again instead of waiting.
+    // A call must not read the clock in a loop instead of waiting. After 1e6 readings, all deadlines have passed.
     let readings = 0;
     Object.assign(performance, { now: () => (++readings < 1e6 ? this.simulation.nowMs : Infinity) });
-    this.sees(P, S, S);
-    for (const [ms, run] of Object.entries(events)) {
-      this.simulation.later(`at ${ms}`, Number(ms), () => void run());
+    this.reportMembers(PRIMARY, SECONDARY, SECONDARY);
+    for (const [ms, action] of Object.entries(actions)) {
+      this.simulation.later(`at ${ms}`, Number(ms), () => void action());
     }
     await this.simulation.run();
   }
 }
 
-it('PrimaryWatch ends calls when an election should be over, and later calls within a second, until there is a primary', async () => {
-  const night = new Night();
-  const abandoned = vi.fn<() => Promise<string>>();
-  await night.play({
-    0: () => night.sees(NONE, S, S),
-    1: () => night.call(20_000, abandoned),
-    4_000: () => night.call(),
-    19_900: () => night.call(),
-    25_000: () => night.call(),
-    // Of a probe.
-    25_001: () => night.call(1_500),
-    // Of a command, which waits as long as it may.
-    25_002: () => night.call(90_000),
-    25_500: () => night.call(),
-    // Before the pauses of the calls end.
-    25_901: () => night.sees(NONE, P, S),
-    26_000: () => night.call(),
+it('PrimaryWatch ends each call 20 s after the loss of the primary, and later calls after 500 ms, until there is a primary', async () => {
+  const driver = new DriverModel();
+  const unreachedRead = vi.fn<() => Promise<string>>();
+  await driver.run({
+    0: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
+    1: () => driver.beginCall(20_000, unreachedRead),
+    4_000: () => driver.beginCall(),
+    19_900: () => driver.beginCall(),
+    25_000: () => driver.beginCall(),
+    // The call of a probe.
+    25_001: () => driver.beginCall(1_500),
+    // The call of a command. Its deadline is longer than an election, so it waits until this deadline.
+    25_002: () => driver.beginCall(90_000),
+    25_500: () => driver.beginCall(),
+    // Two calls still wait at this time, and are answered immediately.
+    25_901: () => driver.reportMembers(UNKNOWN, PRIMARY, SECONDARY),
+    26_000: () => driver.beginCall(),
   });
 
   const refused = (ms: number) => ({ ms, reason: NO_PRIMARY });
   const answered = (ms: number) => ({ ms, value: 'pets' });
-  expect(await Promise.all(night.calls)).toStrictEqual([
+  expect(await Promise.all(driver.calls)).toStrictEqual([
     refused(19_999),
     refused(16_000),
     refused(500),
@@ -119,143 +125,150 @@ it('PrimaryWatch ends calls when an election should be over, and later calls wit
     answered(401),
     answered(0),
   ]);
-  expect(abandoned).not.toHaveBeenCalled();
-  expect(night.warnings).toStrictEqual([LOST, 'MongoDB has a primary again: b']);
+  expect(unreachedRead).not.toHaveBeenCalled();
+  expect(driver.warnings).toStrictEqual([A_LOST, 'MongoDB has a primary again: b']);
 });
 
-it('PrimaryWatch dates a loss from the last answer of the primary, on the clock of the driver', async () => {
-  const night = new Night();
-  const a = { address: 'a', type: NONE, lastUpdateTime: 72_500 };
+it('PrimaryWatch measures the time of a loss from the last answer of the primary, on the clock of the driver', async () => {
+  const driver = new DriverModel();
+  const lostServer = { address: 'a', type: UNKNOWN, lastUpdateTime: 72_500 };
   let beganMs = NaN;
-  await night.play({
+  await driver.run({
     0: () => void (beganMs = performance.now()),
-    100: () => night.sees({ ...a, type: P, lastUpdateTime: 70_000 }, S, S),
-    2_600: () => night.sees(a, S, S),
-    3_000: () => night.call(),
+    100: () =>
+      driver.reportMembers({ ...lostServer, type: PRIMARY, lastUpdateTime: 70_000 }, SECONDARY, SECONDARY),
+    2_600: () => driver.reportMembers(lostServer, SECONDARY, SECONDARY),
+    3_000: () => driver.beginCall(),
   });
-  const { reason } = (await night.calls[0]) as { readonly reason: StorageUnavailable };
+  const { reason } = (await driver.calls[0]) as { readonly reason: StorageUnavailable };
   expect(Math.round(reason.sinceMs! - beganMs)).toBe(100);
 
-  expect(await night.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
+  expect(await driver.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
 });
 
-it('PrimaryWatch limits calls in the same way while a primary shows no majority, unless a read confirms it', async () => {
-  const night = new Night();
-  let isAlone = true;
-  night.confirm = () => (isAlone ? new Promise(() => {}) : Promise.resolve());
-  await night.play({
-    0: () => night.sees(P, NONE, NONE),
-    19_500: () => night.call(),
-    // After the confirmation that is under way was abandoned.
-    24_000: () => void (isAlone = false),
-    25_000: () => night.call(),
-    26_000: () => void (isAlone = true),
-    43_000: () => night.call(),
+it('PrimaryWatch ends calls 20 s after the primary has lost its majority, or after the last read that confirmed the primary', async () => {
+  const driver = new DriverModel();
+  let hasNoMajority = true;
+  driver.confirm = () => (hasNoMajority ? new Promise(() => {}) : Promise.resolve());
+  await driver.run({
+    0: () => driver.reportMembers(PRIMARY, UNKNOWN, UNKNOWN),
+    19_500: () => driver.beginCall(),
+    // The confirmation that began at 19.5 s was abandoned after 4 s, so the next call begins a new one.
+    24_000: () => void (hasNoMajority = false),
+    25_000: () => driver.beginCall(),
+    26_000: () => void (hasNoMajority = true),
+    43_000: () => driver.beginCall(),
   });
 
-  const late = (ms: number) => unavailable(`MongoDB did not complete the call within ${ms} ms`);
-  expect(await Promise.all(night.calls)).toStrictEqual([
-    { ms: 500, reason: late(500) },
+  const timedOut = (ms: number) => unavailable(`MongoDB did not complete the call within ${ms} ms`);
+  expect(await Promise.all(driver.calls)).toStrictEqual([
+    { ms: 500, reason: timedOut(500) },
     { ms: 0, value: 'pets' },
-    { ms: 2_000, reason: late(2_000) },
+    { ms: 2_000, reason: timedOut(2_000) },
   ]);
-  expect(night.warnings).toStrictEqual([]);
+  expect(driver.warnings).toStrictEqual([]);
 });
 
-it('PrimaryWatch limits, logs and dates a second outage like the first one, and leaves a slow call between them its own deadline', async () => {
-  const night = new Night();
-  const afterLossMs: number[] = [];
+it('PrimaryWatch treats a second outage like the first outage, and does not limit a slow call between the outages', async () => {
+  const driver = new DriverModel();
+  const lossDelaysMs: number[] = [];
   const lose = () => {
     const beganMs = performance.now();
-    night.sees(NONE, S, S);
-    afterLossMs.push(night.reads.watch.lostMs! - beganMs);
+    driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY);
+    lossDelaysMs.push(driver.reads.watch.lostMs! - beganMs);
   };
   const outage = (ms: number) => ({
     [ms]: lose,
-    [ms + 1]: () => night.call(),
-    [ms + 10_000]: () => night.sees(NONE, NONE, S),
-    [ms + 25_000]: () => night.call(),
-    [ms + 26_000]: () => night.sees(P, S, S),
-    [ms + 86_000]: () => night.call(20_000, () => new Promise(() => {})),
+    [ms + 1]: () => driver.beginCall(),
+    [ms + 10_000]: () => driver.reportMembers(UNKNOWN, UNKNOWN, SECONDARY),
+    [ms + 25_000]: () => driver.beginCall(),
+    [ms + 26_000]: () => driver.reportMembers(PRIMARY, SECONDARY, SECONDARY),
+    [ms + 86_000]: () => driver.beginCall(20_000, () => new Promise(() => {})),
   });
-  await night.play({ ...outage(0), ...outage(200_000) });
+  await driver.run({ ...outage(0), ...outage(200_000) });
 
-  const slow = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
-  const late = (ms: number) => ({ ms, reason: unavailable(TWO_LOST) });
-  const each = [late(19_999), late(500), slow];
-  expect(await Promise.all(night.calls)).toStrictEqual([...each, ...each]);
-  expect(afterLossMs).toStrictEqual([0, 0]);
-  expect(night.warnings).toStrictEqual([LOST, TWO_LOST, BACK, LOST, TWO_LOST, BACK]);
+  const slowCall = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
+  const refused = (ms: number) => ({ ms, reason: unavailable(A_AND_B_LOST) });
+  const outcomes = [refused(19_999), refused(500), slowCall];
+  expect(await Promise.all(driver.calls)).toStrictEqual([...outcomes, ...outcomes]);
+  expect(lossDelaysMs).toStrictEqual([0, 0]);
+  expect(driver.warnings).toStrictEqual([A_LOST, A_AND_B_LOST, A_IS_BACK, A_LOST, A_AND_B_LOST, A_IS_BACK]);
 });
 
-it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and no reason twice in a row', async () => {
-  const night = new Night();
-  const failing = (reason: string) => () => {
-    night.client.emit('serverHeartbeatFailed');
-    night.sees({ address: 'a', type: NONE, error: new Error(reason) }, S, S);
+it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and never logs a reason twice in a row', async () => {
+  const driver = new DriverModel();
+  const failBecause = (reason: string) => () => {
+    driver.client.emit('serverHeartbeatFailed');
+    driver.reportMembers({ address: 'a', type: UNKNOWN, error: new Error(reason) }, SECONDARY, SECONDARY);
   };
   const lines = (...reasons: readonly string[]) =>
-    reasons.map((reason) => LOST.replace('a: Unknown', `a: ${reason}`));
-  await night.play({
-    0: failing('interrupted'),
-    1_000: failing('connect ECONNREFUSED'),
-    5_000: failing('timed out after 2003ms'),
-    // Of a heartbeat that has failed for the same reason, so that the driver sees no change.
-    10_000: () => night.client.emit('serverHeartbeatFailed'),
-    15_000: failing('getaddrinfo EAI_AGAIN'),
-    15_500: failing('timed out after 2001ms'),
-    20_000: () => night.client.emit('serverHeartbeatFailed'),
-    60_000: failing('self-signed certificate'),
-    61_000: () => night.sees(P, S, S),
-    90_000: () => night.sees(NONE, S, S),
+    reasons.map((reason) => A_LOST.replace('a: Unknown', `a: ${reason}`));
+  await driver.run({
+    0: failBecause('interrupted'),
+    1_000: failBecause('connect ECONNREFUSED'),
+    5_000: failBecause('timed out after 2003ms'),
+    // A heartbeat fails for the same reason as the heartbeat before, so the driver reports no change of the members.
+    10_000: () => driver.client.emit('serverHeartbeatFailed'),
+    15_000: failBecause('getaddrinfo EAI_AGAIN'),
+    15_500: failBecause('timed out after 2001ms'),
+    20_000: () => driver.client.emit('serverHeartbeatFailed'),
+    60_000: failBecause('self-signed certificate'),
+    61_000: () => driver.reportMembers(PRIMARY, SECONDARY, SECONDARY),
+    90_000: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
   });
 
-  expect(night.warnings).toStrictEqual([
+  expect(driver.warnings).toStrictEqual([
     ...lines('interrupted', 'timed out', 'self-signed certificate'),
-    BACK,
-    LOST,
+    A_IS_BACK,
+    A_LOST,
   ]);
 });
 
 it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly string[]]>([
   [
-    'a loss once, however often the members change soon after it',
+    'a loss once, even if other members change soon after the loss',
     [
-      [NONE, S, S],
-      [NONE, NONE, S],
-      [NONE, S, S],
+      [UNKNOWN, SECONDARY, SECONDARY],
+      [UNKNOWN, UNKNOWN, SECONDARY],
+      [UNKNOWN, SECONDARY, SECONDARY],
     ],
-    [LOST],
+    [A_LOST],
   ],
-  ['a new primary even if no loss was logged before it', [[NONE, P, S]], ['MongoDB has a primary again: b']],
+  [
+    'a new primary, even if it logged no loss before',
+    [[UNKNOWN, PRIMARY, SECONDARY]],
+    ['MongoDB has a primary again: b'],
+  ],
   [
     'the loss and the return of a standalone server',
-    [['Standalone'], [NONE], ['Standalone']],
+    [['Standalone'], [UNKNOWN], ['Standalone']],
     ['MongoDB has no primary; members: a: Unknown', 'MongoDB has a primary again: a'],
   ],
   [
-    'nothing about other members',
+    'nothing when only other members than the primary change',
     [
-      [P, NONE, S],
-      [P, S, S],
+      [PRIMARY, UNKNOWN, SECONDARY],
+      [PRIMARY, SECONDARY, SECONDARY],
     ],
     [],
   ],
-])('PrimaryWatch logs %s', (_, views, warnings) => {
-  const night = new Night();
-  night.sees(...(views[0]![0] === 'Standalone' ? ['Standalone'] : [P, S, S]));
-  for (const view of views) night.sees(...view);
+])('PrimaryWatch logs %s', (_, reports, warnings) => {
+  const driver = new DriverModel();
+  driver.reportMembers(
+    ...(reports[0]![0] === 'Standalone' ? ['Standalone'] : [PRIMARY, SECONDARY, SECONDARY]),
+  );
+  for (const members of reports) driver.reportMembers(...members);
 
-  expect(night.warnings).toStrictEqual(warnings);
+  expect(driver.warnings).toStrictEqual(warnings);
 });
 
-it('PrimaryWatch leaves it to a closed client to reject calls before their deadline', async () => {
-  const night = new Night();
-  await night.play({
-    0: () => night.sees(NONE, S, S),
-    1: () => night.call(20_000, () => Promise.reject(new TypeError('closed'))),
-    100: () => night.client.emit('topologyClosed'),
+it('PrimaryWatch stops a wait for a primary when the client is closed, so that the closed client rejects the call', async () => {
+  const driver = new DriverModel();
+  await driver.run({
+    0: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
+    1: () => driver.beginCall(20_000, () => Promise.reject(new TypeError('closed'))),
+    100: () => driver.client.emit('topologyClosed'),
   });
 
-  expect(await night.calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
+  expect(await driver.calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
 });

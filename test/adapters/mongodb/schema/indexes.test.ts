@@ -17,41 +17,41 @@ import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
 
-type Needed = { readonly collection: string; readonly index: string };
+type RequiredIndex = { readonly collection: string; readonly index: string };
 const IDEM = { collection: 'pets', index: 'idem.k_1' };
 const COUNTS = { collection: 'rate_limits', index: 'key_1' };
 
-/** For tests that restore the indexes. */
+/** The tests of this pool must restore the indexes that they drop. */
 const soundDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
-  it('may have another name if it is unique, and other options that change no answer', async () => {
+  it('may have a different name if it is unique, and may have further options that change no answer', async () => {
     const { url, pets } = await freshDatabase(mongo!);
     await pets.dropIndex(IDEM.index);
-    const which = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } };
-    const options = { name: 'mine', ...which, storageEngine: { wiredTiger: {} } };
+    const uniqueness = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } };
+    const options = { name: 'mine', ...uniqueness, storageEngine: { wiredTiger: {} } };
     await pets.createIndex({ 'idem.k': 1 }, options, {});
-    const before = await pets.indexes();
+    const indexesBefore = await pets.indexes();
 
     await migrate(url);
-    expect(await pets.indexes()).toStrictEqual(before);
+    expect(await pets.indexes()).toStrictEqual(indexesBefore);
     await (await openService(url)).close();
   });
 
-  it('is reported with all other missing indexes by the start and the probe, and created with autoMigrate', async () => {
+  it('is reported by the start and the probe, together with all missing indexes, and is created by a start with autoMigrate', async () => {
     const { url, db } = await soundDatabase();
     const { pets, probe } = await openService(url);
     const { repository, sent } = await openRepository(url, 60_000);
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
-    const before = sent('find');
+    const findsBefore = sent('find');
 
-    // At once: no retry can succeed.
+    // The list rejects immediately, because no retry can succeed.
     await expect(repository.list({ limit: 10, status: 'sold' })).rejects.toThrow(StorageUnavailable);
-    expect(sent('find')).toBe(before + 1);
+    expect(sent('find')).toBe(findsBefore + 1);
     expect(await repository.list({ limit: 10 })).toStrictEqual([]);
-    // A command needs none.
-    const command = await openMongoArchive(url);
-    await command.close();
+    // A command can open the archive, because an export needs none of these indexes.
+    const archive = await openMongoArchive(url);
+    await archive.close();
     await expect(pets.insertOnce(aPet(), idempotencyFor('a'))).rejects.toThrow('lacks the index');
     const problem =
       `in the database "${db.databaseName}" the collection "pets" lacks the index "status_1__id_1", ` +
@@ -65,7 +65,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     expect(await findingsIn(url)).toStrictEqual([]);
   });
 
-  it.each<readonly [string, Needed, Document, string]>([
+  it.each<readonly [string, RequiredIndex, Document, string]>([
     [
       'pets',
       IDEM,
@@ -78,14 +78,14 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       { key: 'k', points: 1, expire: new Date() },
       '"key"; run in mongosh: db.getCollection("rate_limits").deleteMany({})',
     ],
-  ])('is not built while two %s share a value', async (_, needed, document, remedy) => {
+  ])('is not built while two %s share a value', async (_, { collection, index }, document, remedy) => {
     const { url, db } = await soundDatabase();
-    await db.collection(needed.collection).dropIndex(needed.index);
-    const documents = db.collection<{ _id: bigint }>(needed.collection);
+    await db.collection(collection).dropIndex(index);
+    const documents = db.collection<{ _id: bigint }>(collection);
     await documents.insertMany([1n, 2n].map((_id) => ({ ...document, _id })));
 
     const line =
-      `documents of the collection "${needed.collection}" of the database "${db.databaseName}" share a value of ` +
+      `documents of the collection "${collection}" of the database "${db.databaseName}" share a value of ` +
       `${remedy}, then migrate again`;
     expect(await refusal(migrate(url))).toBe(line);
     expect(await refusal(openMongoStorage(url, { autoMigrate: true }))).toBe(line);

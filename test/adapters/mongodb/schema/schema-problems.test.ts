@@ -7,14 +7,15 @@ import { findingsIn, freshDatabase, openService, refusal } from '../../../suppor
 import { rex } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
-const remade = (how: Document) => async (db: Db) => {
+const recreatePets = (options: Document) => async (db: Db) => {
   await db.collection('pets').rename('pets_before');
-  await db.createCollection('pets', how);
+  await db.createCollection('pets', options);
 };
-const indexed = (name: string, key: Document, how: Document) => (db: Db) =>
-  db.collection(name).createIndex(key, { name: 'mine', ...how }, {});
-const modified = (how: Document) => (db: Db) => db.command({ collMod: 'pets', ...how });
+const addIndex = (collection: string, key: Document, options: Document) => (db: Db) =>
+  db.collection(collection).createIndex(key, { name: 'mine', ...options }, {});
+const modifyPets = (options: Document) => (db: Db) => db.command({ collMod: 'pets', ...options });
 
+// Commands for mongosh.
 const COPY =
   'db.getCollection("pets").aggregate([{ $out: "pets_copy" }]); db.getCollection("pets").drop(); ' +
   'db.getCollection("pets_copy").renameCollection("pets")';
@@ -22,75 +23,82 @@ const UNSET =
   'db.runCommand({ collMod: "pets", validator: {}, validationLevel: "strict", validationAction: "error" })';
 const DROP = 'db.getCollection("pets").dropIndex("mine")';
 const TTL = { expireAfterSeconds: 3_600 } as const;
-const MINE = 'has the index "mine", which petstore has not created and which';
+const HAS_MINE = 'has the index "mine", which petstore has not created and which';
 const UNIQUE = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } } as const;
-const WHOLE = { status: 1, _id: 1 } as const;
+const STATUS_KEY = { status: 1, _id: 1 } as const;
 
-type Harm = readonly [what: string, harm: (db: Db) => Promise<unknown>, problem: string, command: string];
+type Damage = readonly [what: string, damage: (db: Db) => Promise<unknown>, problem: string, command: string];
 
-/** An index that has the planned name or definition but does not fit. */
-function replaced(index: string, what: string, key: IndexSpecification, how: Document = {}): Harm {
-  const { name = index } = how;
+/** Replaces a required index by an index that has the same name or the same key, and that still does not fit. */
+function replaceIndex(index: string, what: string, key: IndexSpecification, options: Document = {}): Damage {
+  const { name = index } = options;
   const collection = index === 'key_1' ? 'rate_limits' : 'pets';
-  const harm = async (db: Db) => {
+  const damage = async (db: Db) => {
     await db.collection(collection).dropIndex(index);
-    await db.collection(collection).createIndex(key, { name, ...how }, {});
+    await db.collection(collection).createIndex(key, { name, ...options }, {});
   };
-  const another = `has an index "${index}" with another definition`;
+  const otherDefinition = `has an index "${index}" with another definition`;
   const problems: Readonly<Record<string, string>> = {
-    hidden: `hides the index "${index}"`,
-    'under another name': `has the index "mine" in the place of "${index}"`,
+    'that is hidden': `hides the index "${index}"`,
+    'with a different name': `has the index "mine" in the place of "${index}"`,
   };
-  const method = what === 'hidden' ? 'unhideIndex' : 'dropIndex';
+  const method = what === 'that is hidden' ? 'unhideIndex' : 'dropIndex';
   const command = `db.getCollection("${collection}").${method}("${name}")`;
-  return [`an index ${what}: ${index}`, harm, problems[what] ?? another, command];
+  return [`an index ${what} instead of "${index}"`, damage, problems[what] ?? otherDefinition, command];
 }
 
-/** What loses, refuses or reorders pets, or makes lists slow. */
-const HARM: readonly Harm[] = [
+/** Changes that lose, refuse or reorder pets, or make lists slow. */
+const DAMAGES: readonly Damage[] = [
   [
     'a capped collection',
-    remade({ capped: true, size: 4_096 }),
+    recreatePets({ capped: true, size: 4_096 }),
     'is capped, so it deletes its oldest documents',
     COPY,
   ],
-  ['a time series', remade({ timeseries: { timeField: 'at' } }), 'is a timeseries', COPY],
-  ['a view', remade({ viewOn: 'pets_before' }), 'is a view', COPY],
+  ['a time series', recreatePets({ timeseries: { timeField: 'at' } }), 'is a timeseries', COPY],
+  ['a view', recreatePets({ viewOn: 'pets_before' }), 'is a view', COPY],
   [
     'a collation',
-    remade({ collation: { locale: 'de' } }),
+    recreatePets({ collation: { locale: 'de' } }),
     'has a collation, which compares text in another way',
     COPY,
   ],
   [
-    'a collection whose documents expire',
-    remade({ clusteredIndex: { key: { _id: 1 }, unique: true }, ...TTL }),
+    'documents that expire',
+    recreatePets({ clusteredIndex: { key: { _id: 1 }, unique: true }, ...TTL }),
     'deletes documents after a time',
     'db.runCommand({ collMod: "pets", expireAfterSeconds: "off" })',
   ],
-  ['a TTL index', indexed('pets', { at: 1 }, TTL), `${MINE} deletes documents`, DROP],
-  ['a unique index', indexed('pets', { name: 1 }, { unique: true }), `${MINE} refuses documents`, DROP],
+  ['a TTL index', addIndex('pets', { at: 1 }, TTL), `${HAS_MINE} deletes documents`, DROP],
   [
-    'a hidden unique index on rate limit counts',
-    indexed('rate_limits', { points: 1 }, { unique: true, hidden: true }),
-    `${MINE} refuses documents`,
+    'an extra unique index',
+    addIndex('pets', { name: 1 }, { unique: true }),
+    `${HAS_MINE} refuses documents`,
+    DROP,
+  ],
+  [
+    'an extra hidden unique index on rate limit counts',
+    addIndex('rate_limits', { points: 1 }, { unique: true, hidden: true }),
+    `${HAS_MINE} refuses documents`,
     DROP.replace('pets', 'rate_limits'),
   ],
   [
-    'a validator of another program',
-    modified({ validator: { owner: { $exists: true } } }),
+    'the validator of a different program',
+    modifyPets({ validator: { owner: { $exists: true } } }),
     'has another validator',
     UNSET,
   ],
-  replaced('idem.k_1', 'of all pets', { 'idem.k': 1 }, { unique: true, sparse: true }),
-  replaced('idem.k_1', 'hidden', { 'idem.k': 1 }, { ...UNIQUE, hidden: true }),
-  replaced('status_1__id_1', 'the other way round', { _id: 1, status: 1 }),
-  replaced('status_1__id_1', 'descending', { status: 1, _id: -1 }),
-  replaced('status_1__id_1', 'partial', WHOLE, { partialFilterExpression: { status: 'sold' } }),
-  replaced('status_1__id_1', 'sparse', WHOLE, { sparse: true }),
-  replaced('status_1__id_1', 'with a collation', WHOLE, { collation: { locale: 'de' } }),
-  replaced('status_1__id_1', 'under another name', WHOLE, { name: 'mine' }),
-  replaced('key_1', 'not unique', { key: 1 }),
+  replaceIndex('idem.k_1', 'of all pets', { 'idem.k': 1 }, { unique: true, sparse: true }),
+  replaceIndex('idem.k_1', 'that is hidden', { 'idem.k': 1 }, { ...UNIQUE, hidden: true }),
+  replaceIndex('status_1__id_1', 'with its fields in the opposite order', { _id: 1, status: 1 }),
+  replaceIndex('status_1__id_1', 'with descending ids', { status: 1, _id: -1 }),
+  replaceIndex('status_1__id_1', 'of sold pets', STATUS_KEY, {
+    partialFilterExpression: { status: 'sold' },
+  }),
+  replaceIndex('status_1__id_1', 'that is sparse', STATUS_KEY, { sparse: true }),
+  replaceIndex('status_1__id_1', 'with a collation', STATUS_KEY, { collation: { locale: 'de' } }),
+  replaceIndex('status_1__id_1', 'with a different name', STATUS_KEY, { name: 'mine' }),
+  replaceIndex('key_1', 'that is not unique', { key: 1 }),
 ];
 
 async function schemaOf(db: Db) {
@@ -99,8 +107,8 @@ async function schemaOf(db: Db) {
   return { collections, indexes: await Promise.all(names.map((name) => db.collection(name).indexes())) };
 }
 
-/** Runs what a message tells an operator to run in mongosh. */
-async function inMongosh(db: Db, commands: string): Promise<void> {
+/** Runs the commands that a message tells an operator to run in mongosh. */
+async function runInMongosh(db: Db, commands: string): Promise<void> {
   const getCollection = (name: string) => ({
     aggregate: (stages: Document[]) => db.collection(name).aggregate(stages).toArray(),
     drop: () => db.collection(name).drop(),
@@ -113,24 +121,24 @@ async function inMongosh(db: Db, commands: string): Promise<void> {
 }
 
 describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has changed${leftOut}`, () => {
-  it.each(HARM)('is refused, with the command that repairs it: %s', async (_, harm, problem, command) => {
+  it.each(DAMAGES)('is refused with a repair command if it has %s', async (_, damage, problem, command) => {
     const { url, db } = await freshDatabase(mongo!);
-    await harm(db);
+    await damage(db);
     const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
-    const before = await schemaOf(db);
+    const schemaBefore = await schemaOf(db);
 
     const line = await refusal(openService(url));
     expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
     expect(line).toContain(`; stop the services, run in mongosh: ${command}; then run: petstore migrate`);
-    const refused = await refusal(migrate(url));
-    expect(refused).toContain(`the collection "${collection}" ${problem}`);
-    expect(refused).toContain(command);
+    const migrateLine = await refusal(migrate(url));
+    expect(migrateLine).toContain(`the collection "${collection}" ${problem}`);
+    expect(migrateLine).toContain(command);
     expect(await findingsIn(url)).toContainEqual(
       `collection "${collection}": it ${problem}; run in mongosh: ${command}`,
     );
-    expect(await schemaOf(db)).toStrictEqual(before);
+    expect(await schemaOf(db)).toStrictEqual(schemaBefore);
 
-    await inMongosh(db, command);
+    await runInMongosh(db, command);
     await Promise.all([migrate(url), migrate(url)]);
     const { pets } = await openService(url);
     expect(await pets.insert(rex)).toMatchObject({ id: 1n });
@@ -138,17 +146,21 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
   });
 
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
-    ['a plain index', indexed('pets', { name: 1 }, {}), []],
-    ['a partial index', indexed('pets', { name: 1 }, { partialFilterExpression: { status: 'sold' } }), []],
-    ['no validator', modified({ validator: {} }), ['collection "pets": it lacks its validator']],
+    ['an extra plain index', addIndex('pets', { name: 1 }, {}), []],
+    [
+      'an extra partial index',
+      addIndex('pets', { name: 1 }, { partialFilterExpression: { status: 'sold' } }),
+      [],
+    ],
+    ['no validator', modifyPets({ validator: {} }), ['collection "pets": it lacks its validator']],
     [
       'a validator that only warns',
-      modified({ validationAction: 'warn' }),
+      modifyPets({ validationAction: 'warn' }),
       [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
     ],
     [
-      'a validator that checks some changes',
-      modified({ validationLevel: 'moderate' }),
+      'a validator that checks only some changes',
+      modifyPets({ validationLevel: 'moderate' }),
       [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
     ],
     [
@@ -156,7 +168,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
       (db) => db.collection('rate_limits').dropIndex('expire_-1'),
       ['collection "rate_limits": it lacks the index "expire_-1"'],
     ],
-  ])('does not stop a service if the change is harmless: %s', async (_, change, expected) => {
+  ])('does not prevent the start of a service if it has %s', async (_, change, expected) => {
     const { url, db } = await freshDatabase(mongo!);
     await change(db);
 
@@ -165,7 +177,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
     expect(await findingsIn(url)).toStrictEqual(expected);
   });
 
-  it('stops inserts once the probe has found the collection of pets missing, until it is there again', async () => {
+  it('makes inserts fail when the probe has found no collection of pets, until the collection exists again', async () => {
     const { url, db, pets: documents } = await freshDatabase(mongo!);
     const { pets, probe } = await openService(url);
     await pets.insert(rex);
