@@ -17,38 +17,38 @@ const API = { isDeprecated: () => false, statuses: [] };
 
 const AWAY = new StorageUnavailable('away');
 
-const COUNT = 'petstore_storage_operation_duration_seconds_count';
+const CALL_COUNT = 'petstore_storage_operation_duration_seconds_count';
 
-it('the series of a process have its build and each check of its storage', async () => {
+it('createMetrics exposes the build of the process, and counts each check of the storage', async () => {
   const metrics = createMetrics(API, BUILD);
   const storage = metrics.storage(await aStorage());
   await storage.probe.check();
   const series = seriesOf(await metrics.text());
   expect(series.get('petstore_build_info{version="1.2.3",commit="0123456789ab"}')).toBe(1);
   expect(series.get('petstore_storage_ready')).toBe(1);
-  expect(seriesOf(await metrics.text()).get(`${COUNT}{operation="check"}`)).toBeGreaterThanOrEqual(2);
+  expect(seriesOf(await metrics.text()).get(`${CALL_COUNT}{operation="check"}`)).toBeGreaterThanOrEqual(2);
 });
 
-// Pets are measured in the same way: main/service/metrics.test.ts has their names.
-it('a measured repository answers as the other one does, and counts each operation under its name', async () => {
+// A repository of pets is measured in the same way: main/service/metrics.test.ts tests the names of its operations.
+it('metrics of a repository change no result, and count each operation by its name', async () => {
   const metrics = createMetrics(API, BUILD);
-  const other = new InMemoryApiKeyRepository();
-  const { keys } = metrics.storage(await aStorage({ keys: other }));
+  const unmeasured = new InMemoryApiKeyRepository();
+  const { keys } = metrics.storage(await aStorage({ keys: unmeasured }));
   const key = aKey();
   const at = key.createdAt;
   await keys.insert(key);
   await keys.recordUse(new Map([[key.id, at]]));
   expect(await keys.findById(key.id)).toStrictEqual({ ...key, lastUsedAt: at });
-  expect(await keys.list()).toStrictEqual(await other.list());
+  expect(await keys.list()).toStrictEqual(await unmeasured.list());
   expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
-  expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
+  expect(await keys.revoke(key.id, at)).toStrictEqual(await unmeasured.findById(key.id));
   const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
-  expect(nonZero(seriesOf(await metrics.text()), COUNT)).toStrictEqual(
-    Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1])),
+  expect(nonZero(seriesOf(await metrics.text()), CALL_COUNT)).toStrictEqual(
+    Object.fromEntries(operations.map((operation) => [`${CALL_COUNT}{operation="${operation}"}`, 1])),
   );
 });
 
-it('a measured rate limiter counts its decisions', async () => {
+it('metrics of a rate limiter count its decisions', async () => {
   const metrics = createMetrics(API, BUILD);
   const memory = new InMemoryRateLimiter();
   const take: RateLimiter['take'] = (keyId, limit) =>
@@ -67,35 +67,34 @@ it('a measured rate limiter counts its decisions', async () => {
   expect(values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}')).toBe(1);
 });
 
-/** A measured probe, and the text of a scrape that asks it. */
-async function scrape(check: StorageProbe['check']) {
+/** Adds metrics to a probe, and scrapes them once, which calls the probe. */
+async function exposeAndScrape(check: StorageProbe['check']) {
   const registry = new Registry();
   const probe = exposeState({ check }, registry);
   return { probe, registry, text: await registry.metrics() };
 }
 
 it.each<[string, StorageProbe['check'], number]>([
-  ['ready', async () => ({ lastId: 0n }), 1],
-  ['not ready', () => Promise.reject(AWAY), 0],
-  // It answers after more than 0.5 s.
-  ['silent', () => sleep(1_000, { lastId: 0n }, { ref: false }), 0],
-])('a measured probe says at each scrape that the storage is %s', async (_, check, ready) => {
-  const { text } = await scrape(check);
+  ['1 if the storage is ready', async () => ({ lastId: 0n }), 1],
+  ['0 if the storage is not ready', () => Promise.reject(AWAY), 0],
+  ['0 if the storage does not answer within 0.5 s', () => sleep(1_000, { lastId: 0n }, { ref: false }), 0],
+])('petstore_storage_ready is %s', async (_, check, ready) => {
+  const { text } = await exposeAndScrape(check);
   expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);
 });
 
-it('a measured probe says how many ids were left at the latest check', async () => {
+it('petstore_pet_ids_left is the number of ids that were left at the latest successful check', async () => {
   const states = [9n, 7n].map((left) => ({ lastId: MAX_PET_ID - left }));
-  const { probe, registry } = await scrape(async () => states.shift() ?? Promise.reject(AWAY));
+  const { probe, registry } = await exposeAndScrape(async () => states.shift() ?? Promise.reject(AWAY));
   expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
   expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
 });
 
-it('a measured probe does not take a bug for an outage', async () => {
-  await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
+it('a scrape fails if the probe rejects with a bug instead of an outage', async () => {
+  await expect(exposeAndScrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
 });
 
-it('a measured verifier counts what is accepted and what cannot be checked, and is told what is refused', async () => {
+it('metrics of a token verifier count accepted tokens, failed checks, and refusals that are reported separately', async () => {
   const metrics = createMetrics(API, BUILD);
   const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
   const verifier = metrics.tokens({

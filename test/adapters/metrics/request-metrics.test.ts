@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { type AnsweredRequest, requestMetrics } from '../../../src/adapters/metrics/request-metrics.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
-const LIST: AnsweredRequest = {
+const LIST_REQUEST: AnsweredRequest = {
   method: 'GET',
   route: '/v1/pets',
   status: 200,
@@ -11,7 +11,7 @@ const LIST: AnsweredRequest = {
   keyId: 'tom',
 };
 
-function measured() {
+function createRequestMetrics() {
   const registry = new Registry();
   const requests = requestMetrics(registry, {
     isDeprecated: (method, route) => method !== 'PATCH' && route === '/v1/pets/:petId',
@@ -19,13 +19,13 @@ function measured() {
   });
   const answer = (request: Partial<AnsweredRequest>) => {
     requests.began();
-    requests.answered({ ...LIST, ...request });
+    requests.answered({ ...LIST_REQUEST, ...request });
   };
   return { requests, answer, series: async () => seriesOf(await registry.metrics()) };
 }
 
-it('the requests are counted by method, route and class of the status', async () => {
-  const { answer, series } = measured();
+it('requests are counted by method, route and class of the status', async () => {
+  const { answer, series } = createRequestMetrics();
   answer({});
   answer({ status: 201 });
   answer({ method: 'POST', status: 201 });
@@ -41,41 +41,41 @@ it('the requests are counted by method, route and class of the status', async ()
   });
 });
 
-it('the requests have their time in seconds', async () => {
-  const { answer, series } = measured();
+it('the durations of requests are exposed in seconds', async () => {
+  const { answer, series } = createRequestMetrics();
   for (const durationMs of [2, 250, 12_000]) answer({ durationMs });
   const labels = 'method="GET",route="/v1/pets",status_class="2xx"';
   const values = await series();
-  const at = (le: string) => values.get(`http_request_duration_seconds_bucket{le="${le}",${labels}}`);
-  expect(['0.001', '0.0025', '0.1', '0.25', '10', '+Inf'].map(at)).toStrictEqual([0, 1, 1, 2, 2, 3]);
+  const countUpTo = (le: string) => values.get(`http_request_duration_seconds_bucket{le="${le}",${labels}}`);
+  expect(['0.001', '0.0025', '0.1', '0.25', '10', '+Inf'].map(countUpTo)).toStrictEqual([0, 1, 1, 2, 2, 3]);
   expect(values.get(`http_request_duration_seconds_sum{${labels}}`)).toBeCloseTo(12.252);
 });
 
-it('the requests are in flight until they are answered', async () => {
-  const { requests, series } = measured();
+it('a request is in flight until it is answered', async () => {
+  const { requests, series } = createRequestMetrics();
   const inFlight = async () => (await series()).get('http_requests_in_flight');
   requests.began();
   requests.began();
   expect(await inFlight()).toBe(2);
-  requests.answered({ ...LIST, status: undefined });
+  requests.answered({ ...LIST_REQUEST, status: undefined });
   expect(await inFlight()).toBe(1);
-  requests.answered(LIST);
+  requests.answered(LIST_REQUEST);
   expect(await inFlight()).toBe(0);
 });
 
-it('the requests are counted by status, and apart as well when the application never saw them', async () => {
-  const { requests, answer, series } = measured();
-  const counts = (ok: number, notFound: number) => ({
+it('answers are counted by status, and requests that the server could not parse are also counted in a metric of their own', async () => {
+  const { requests, answer, series } = createRequestMetrics();
+  const responseCounts = (ok: number, notFound: number) => ({
     'http_responses_total{status="200"}': ok,
     'http_responses_total{status="404"}': notFound,
   });
   const responses = async () =>
     Object.fromEntries((await series()).entries().filter(([name]) => name.startsWith('http_responses')));
-  expect(await responses()).toStrictEqual(counts(0, 0));
+  expect(await responses()).toStrictEqual(responseCounts(0, 0));
   for (const request of [{}, {}, { status: undefined }]) answer(request);
-  const unparsed = { method: undefined, route: undefined, status: 404, durationMs: undefined };
-  for (let n = 0; n < 3; n++) requests.answered({ ...LIST, ...unparsed });
-  expect(await responses()).toStrictEqual(counts(2, 3));
+  const unparsedRequest = { method: undefined, route: undefined, status: 404, durationMs: undefined };
+  for (let n = 0; n < 3; n++) requests.answered({ ...LIST_REQUEST, ...unparsedRequest });
+  expect(await responses()).toStrictEqual(responseCounts(2, 3));
   const values = await series();
   expect(values.get('http_unparsed_requests_total')).toBe(3);
   expect(values.get('http_requests_in_flight')).toBe(0);
@@ -83,8 +83,8 @@ it('the requests are counted by status, and apart as well when the application n
   expect(durations).toStrictEqual([2, 1]);
 });
 
-it('the requests have a label for each common method, and one for all others', async () => {
-  const { answer, series } = measured();
+it('the durations of requests have one label per common method, and one label for all other methods', async () => {
+  const { answer, series } = createRequestMetrics();
   const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
   for (const method of common) answer({ method });
   for (let n = 0; n < 10_000; n++) answer({ method: `M${n}` });
@@ -96,8 +96,8 @@ it('the requests have a label for each common method, and one for all others', a
   ]);
 });
 
-it('the calls of a deprecated operation are counted by the id of the key, whatever their status', async () => {
-  const { answer, series } = measured();
+it('calls of a deprecated operation are counted by the id of the API key, with any status', async () => {
+  const { answer, series } = createRequestMetrics();
   answer({});
   answer({ route: '/v1/pets/:petId' });
   answer({ method: 'HEAD', route: '/v1/pets/:petId', status: 404 });

@@ -33,25 +33,26 @@ beforeEach(() => exporter.reset());
 const AT = new Date('2026-12-24T12:00:00Z');
 const API_KEY = aKey();
 
-/** What comes back, or the error. */
-function outcome(work: () => Promise<unknown>): Promise<unknown> {
+/** The result of the work, or the error that the work rejects with. */
+function outcomeOf(work: () => Promise<unknown>): Promise<unknown> {
   return work().catch((error: unknown) => error);
 }
 
-/** Does the work as a request does, and returns the spans below that of the request. */
+/** Does the work inside the span of a request. Returns the spans of the work, and not the span of the request. */
 async function spansOf(work: () => Promise<unknown>) {
   await tracer.startActiveSpan('request', async (span) => {
-    await outcome(work);
+    await outcomeOf(work);
     span.end();
   });
   const spans = exporter.getFinishedSpans();
-  const request = spans.at(-1)?.spanContext().spanId;
+  const requestSpanId = spans.at(-1)?.spanContext().spanId;
   return spans.slice(0, -1).map(({ name, kind, attributes, status, parentSpanContext }) => {
-    return { name, kind, attributes, status, isBelowRequest: parentSpanContext?.spanId === request };
+    return { name, kind, attributes, status, isBelowRequest: parentSpanContext?.spanId === requestSpanId };
   });
 }
 
-// One for each port. `around` treats all methods alike, and the compiler names those that have no operation.
+// One call per port is enough, because `around` treats all methods of a port in the same way. The compiler reports a
+// method that has no operation.
 const CALLS: [
   name: string,
   collection: string | undefined,
@@ -63,15 +64,15 @@ const CALLS: [
   ['take', 'rate_limits', async ({ limiter }) => limiter?.take('till', { requests: 1, seconds: 10 })],
 ];
 
-it('a call to the storage is a span, and does what the storage does with the same arguments', async () => {
+it('a call to a traced storage has one span, and the same result as a call to the storage without traces', async () => {
   const [plain, traced] = [await aStorage(), traceStorage(await aStorage(), tracer, 'sqlite')];
   for (const [operation, collection, call] of CALLS) {
     exporter.reset();
-    const expected = await outcome(() => call(plain));
+    const expected = await outcomeOf(() => call(plain));
     const name = collection === undefined ? operation : `${operation} ${collection}`;
     let result: unknown;
     const spans = await spansOf(async () => {
-      result = await outcome(() => call(traced));
+      result = await outcomeOf(() => call(traced));
     });
     expect(result, name).toStrictEqual(expected);
     expect(spans, name).toStrictEqual([
@@ -100,22 +101,22 @@ it.each([
       traceFlags: 0,
     }),
   ],
-])('a call to the storage %s has no span', async (_, active) => {
+])('a call to the storage %s has no span', async (_, activeContext) => {
   const { pets } = traceStorage(await aStorage(), tracer, 'sqlite');
-  expect(await context.with(active, () => pets.list({ limit: 1 }))).toStrictEqual([]);
+  expect(await context.with(activeContext, () => pets.list({ limit: 1 }))).toStrictEqual([]);
   expect(exporter.getFinishedSpans()).toStrictEqual([]);
 });
 
 it('a traced storage has no limiter if the storage has none', async () => {
-  const { limiter: _, ...others } = await aStorage();
-  const storage = traceStorage(others, tracer, 'sqlite');
+  const { limiter: _, ...withoutLimiter } = await aStorage();
+  const storage = traceStorage(withoutLimiter, tracer, 'sqlite');
   expect(storage).not.toHaveProperty('limiter');
 });
 
-const UNSET = { status: { code: 0 }, errorType: undefined };
+const NO_FAILURE = { status: { code: 0 }, errorType: undefined };
 
-/** The spans of getPet, with the storage and the use case in them. */
-async function failures(storage: ServicePorts) {
+/** Calls the use case `GetPet` on the storage. Returns the spans of both, and the error of the use case. */
+async function failGetPet(storage: ServicePorts) {
   const { pets } = traceStorage(storage, tracer, 'sqlite');
   const getPet = useCaseTracer(tracer)('GetPet', new GetPet(pets));
   const spans = await spansOf(() => getPet.execute(7n));
@@ -125,30 +126,35 @@ async function failures(storage: ServicePorts) {
       status,
       errorType: attributes['error.type'],
     })),
-    error: await outcome(() => getPet.execute(7n)),
+    error: await outcomeOf(() => getPet.execute(7n)),
   };
 }
 
 it.each<[string, unknown, object]>([
   [
-    'an outage',
+    'an outage, which the spans report',
     new StorageUnavailable('no primary'),
     { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
   ],
-  ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
-  ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
-  ["a client's mistake", new IdempotencyKeyReused(), UNSET],
-])(
-  'a call that rejects because of %s says so, and rejects with the same error',
-  async (_, error, expected) => {
-    const storage = await aStorage();
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-    storage.pets.findById = () => Promise.reject(error);
-    const found = await failures(storage);
-    expect(found.spans).toStrictEqual([
-      { name: 'findById pets', ...expected },
-      { name: 'GetPet', ...expected },
-    ]);
-    expect(found.error).toBe(error);
-  },
-);
+  [
+    'a bug, which the spans report',
+    new TypeError('boom'),
+    { status: { code: 2, message: 'boom' }, errorType: 'TypeError' },
+  ],
+  [
+    'a thrown string, which the spans report',
+    'boom',
+    { status: { code: 2, message: 'boom' }, errorType: '_OTHER' },
+  ],
+  ['the mistake of a client, which the spans do not report', new IdempotencyKeyReused(), NO_FAILURE],
+])('a traced call rejects with the error of the storage if it is %s', async (_, error, expected) => {
+  const storage = await aStorage();
+  // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+  storage.pets.findById = () => Promise.reject(error);
+  const failed = await failGetPet(storage);
+  expect(failed.spans).toStrictEqual([
+    { name: 'findById pets', ...expected },
+    { name: 'GetPet', ...expected },
+  ]);
+  expect(failed.error).toBe(error);
+});
