@@ -50,7 +50,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     await Promise.all(numbers(50).map((n) => keys.insert(aKey(n))));
     await keys.list();
     commands.length = 0;
-    const keysPerQuery = () => commands.map(({ command }) => command['filter']._id.$in.length);
+    const countKeysPerQuery = () => commands.map(({ command }) => command['filter']._id.$in.length);
     // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
     const clock = fakeClock('setTimeout', 'clearTimeout');
 
@@ -64,12 +64,12 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const laterCalls = [keys.findById(aKey(1).id), keys.findById(aKey(2).id)];
     clock.advance(4);
     await nextTurn();
-    expect(keysPerQuery()).toStrictEqual([100]);
+    expect(countKeysPerQuery()).toStrictEqual([100]);
     clock.advance(1);
     await Promise.all(laterCalls);
     clock.advance(5);
     await keys.findById(aKey(3).id);
-    expect(keysPerQuery()).toStrictEqual([100, 2, 1]);
+    expect(countKeysPerQuery()).toStrictEqual([100, 2, 1]);
   });
 
   it('are all marked as used by one command, which adds no document for an unknown key', async () => {
@@ -91,11 +91,11 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
     { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
     { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-  ] as const)('are changed once by $method if no reply arrives', async ({ method, command, expected }) => {
+  ] as const)('are changed only once if $method is sent twice', async ({ method, command, expected }) => {
     const { url } = await emptyDatabase();
     const { keys: directKeys } = await open(url);
     if (method !== 'insert') await directKeys.insert(key);
-    // With `retryWrites`, the driver would send the command again, and the server would recognise this retry.
+    // `retryWrites` is off, because the server would recognise a retry of the driver as the same command.
     const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
     const { keys, sent } = await open(proxyUrl);
     proxy.loseReplies(command, 1);

@@ -22,7 +22,7 @@ const NEW_FILES = { ca: readFiles(PEM_FILES.otherAuthority), own: readFiles(PEM_
  * Starts a mongod that shows a certificate, and that requires a certificate of every client. `replaceFiles` replaces
  * the certificate files of the client.
  */
-async function tlsMongod() {
+async function startTlsMongod() {
   const { path: directory, remove } = await temporaryDirectory('mongod', { inMemory: true });
   onTestFinished(remove);
   const [server, client] = [join(directory, 'server'), join(directory, 'client')];
@@ -49,7 +49,7 @@ async function tlsMongod() {
 
 describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${skipNote}`, () => {
   it('are read again when a connection fails, and the last log line has the newest error until the files are valid', async () => {
-    const { url, address, replaceFiles, restartWithNewFiles } = await tlsMongod();
+    const { url, address, replaceFiles, restartWithNewFiles } = await startTlsMongod();
     const warnings: string[] = [];
     const log = { warn: (line: string) => void warnings.push(line) };
     const { pets, probe } = await openService(url, { log });
@@ -68,20 +68,20 @@ describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${ski
   });
 
   it('are read again when the service receives a SIGHUP, and the service continues', async () => {
-    const { url, replaceFiles, restartWithNewFiles } = await tlsMongod();
+    const { url, replaceFiles, restartWithNewFiles } = await startTlsMongod();
     const service = runService({ DATABASE_URL: url, API_KEYS: KEY });
     const readyz = `${await service.url()}/readyz`;
-    const statusOf = async () => (await fetch(readyz)).status;
+    const readStatus = async () => (await fetch(readyz)).status;
 
     replaceFiles({ ...NEW_FILES, own: '' });
     service.signal('SIGHUP');
     await service.logged(/the certificates of MongoDB cannot be used, .*/);
-    expect(await statusOf()).toBe(200);
+    expect(await readStatus()).toBe(200);
     replaceFiles(NEW_FILES);
     service.signal('SIGHUP');
     await service.logged('the certificates of MongoDB were read again, for new connections');
     await restartWithNewFiles();
-    await expect.poll(statusOf, { timeout: 20_000 }).toBe(200);
+    await expect.poll(readStatus, { timeout: 20_000 }).toBe(200);
     await stop(service);
     expect(service.log.filter(({ msg }) => String(msg).includes('SELF_SIGNED'))).toStrictEqual([]);
   });

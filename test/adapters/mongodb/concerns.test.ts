@@ -68,7 +68,7 @@ it.skipIf(mongo === undefined).each<readonly [string, (ports: Ports) => Promise<
   ['count() of the archive', ({ archive }) => archive.count(1n)],
   ['read() of the archive', ({ archive }) => archive.read(0n, 10)],
   ['write() of the archive', ({ archive }) => archive.write([anArchivedPet({ id: 1n })])],
-])('a MongoDB client confirms the primary in its first command only, also for %s', async (_, call) => {
+])('a MongoDB client confirms the primary in its first command only: it calls %s', async (_, call) => {
   const { url } = await emptyDatabase();
   const { ports, commands } = await open(url);
   await call(ports);

@@ -20,7 +20,7 @@ describe.skipIf(mongo === undefined)(`the adapter of a MongoDB with fail points$
 
   it('acknowledges an API key only when a majority has the key, even if a retry finds the key earlier', async () => {
     const { keys, db, sent } = await open();
-    // From here on, no new write counts as stored by a majority: an election could roll it back.
+    // From here on, no new write counts as stored by a majority: an election could roll back the write.
     const allowMajority = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
     // Each attempt reports immediately that the wait for a majority timed out, instead of waiting for the timeout.
     await failCommand(db, 'insert', 'alwaysOn', { writeConcernError: TIMED_OUT });
@@ -42,7 +42,7 @@ describe.skipIf(mongo === undefined)(`the adapter of a MongoDB with fail points$
 
   const INDEX_BUILD = 'hangAfterStartingIndexBuild';
 
-  it('opens no service while a migration builds an index, and stops this migration and a waiting one when the schema version becomes newer', async () => {
+  it('opens no service while a migration builds an index, and stops this migration and a waiting migration when a newer build sets its version', async () => {
     const { url, db, pets } = await freshDatabase(server());
     const indexesBefore = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });

@@ -143,7 +143,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       isSettled = true;
     });
     const forwardInsert = await heldInsert;
-    // From here on, no new write counts as stored by a majority: an election could roll it back.
+    // From here on, no new write counts as stored by a majority: an election could roll back the write.
     const allowMajority = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
     forwardInsert();
 

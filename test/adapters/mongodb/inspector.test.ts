@@ -30,7 +30,7 @@ const setPet1 = (fields: Document) => (db: Db) =>
 describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => {
   // `petstore check` also reads all pets and API keys. It reports those that cannot be read, so the inspector does not.
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
-    ['a sound database', doNothing, []],
+    ['no damage', doNothing, []],
     ['a document that reserves ids', addTo('pets', { _id: new Double(3) as never, upTo: 9n }), []],
     ['a pet whose field "op" is not the token of an insert', setPet1({ op: 'x' }), [`pet 1: ${NOT_VALID}`]],
     [
@@ -58,7 +58,7 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       [`rate limit count 7: ${NOT_VALID}`],
     ],
     ['a damaged API key', addTo('api_keys', { _id: 'k' as never }), []],
-  ])('reports what no read of pets or keys reports: the database has %s', async (_, damage, expected) => {
+  ])('reports invalid documents that no read reports: the database has %s', async (_, damage, expected) => {
     expect(await findingsAfter(await emptyDatabase(), damage)).toStrictEqual(expected);
   });
 

@@ -73,10 +73,10 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}
   it('a close of the storage immediately rejects all pending calls, and calls after the close are rejected immediately', async () => {
     const { ports, client, proxy } = await openThroughProxy();
     proxy.stall();
-    const inFlight = callAll(ports);
+    const pendingCalls = callAll(ports);
     const closing = client.close();
 
-    for (const outcomes of [await inFlight, await callAll(ports)]) {
+    for (const outcomes of [await pendingCalls, await callAll(ports)]) {
       expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 'rejected', reason: UNAVAILABLE })));
     }
     // The driver finishes its close when it has the reply to its command `endSessions`.

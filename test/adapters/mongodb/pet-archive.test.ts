@@ -66,7 +66,7 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
   it.each([
     ['one reservation', [500n]],
     ['a reservation and then a smaller reservation', [500n, 70n]],
-  ])('makes running services assign greater ids immediately, after %s', async (_, reservedIds) => {
+  ])('makes running services assign greater ids immediately after %s', async (_, reservedIds) => {
     const { archive, insertNext, storedFences, pets } = await openBesideService();
     for (const id of reservedIds) await archive.reserve(id);
 
@@ -82,7 +82,7 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
   ])('completes an interrupted reservation when it reserves up to %s', async (_, id, expected, nextId) => {
     const { url, db, archive, repository, insertNext, storedFences } = await openBesideService();
     await putFence(db, 2n, 500n);
-    // Each repository tries an invalid pet. It stores nothing, but finds the fence of the interrupted reservation.
+    // Each repository tries to insert an invalid pet. The insert stores nothing, but finds the fence.
     await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
     const { repository: secondRepository } = await openRepository(url);
     await expect(secondRepository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');

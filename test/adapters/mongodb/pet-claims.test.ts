@@ -15,7 +15,7 @@ import { FAILED, runService } from '../../support/process.ts';
 const foreignPet = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const emptyDatabase = databasePool(() => mongo!);
 
-/** Opens a repository, and inserts a pet with it, so that it knows the greatest id. Records the ids of each insert. */
+/** Opens a repository and inserts a pet, so that it knows the greatest id. Records the ids of each insert command. */
 async function openWithPet(url: string, timeoutMs?: number) {
   const service = await openRepository(url, timeoutMs);
   const inserts: number[][] = [];
@@ -73,8 +73,8 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
     await insertMany(service, 1);
     await insertMany(service, 1);
     expect(service.inserts).toStrictEqual([[1], [2, 3], [3, 4], [7, 8], [9], [10]]);
-    // One read follows the collision at 2, and one read follows each of the two back-offs, after 4 and after 8. The read
-    // after 8 finds no new pet of another service, so there is no third back-off.
+    // One read follows the collision at 2, and one read follows each of the two back-offs, after 4 and after 8.
+    // The read after 8 finds no new pet of another service, so there is no third back-off.
     expect(service.sent('find')).toBe(findsBefore + 3);
   });
 

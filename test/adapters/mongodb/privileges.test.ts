@@ -77,7 +77,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     );
   });
 
-  it('need only the role "read" for the command check', async () => {
+  it('need only the role "read" for the command "check"', async () => {
     const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
     expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);
   });

@@ -106,6 +106,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   ])('continues a window that begins 5 s in the future, and whose count is %s', async (_, points) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
+    // A concurrent command with a later server time can have begun the window.
     const expire = new Date(Date.now() + 1_000 * HOUR_SECONDS + 5_000);
     await db.collection('rate_limits').insertOne({ key: `100/${HOUR_SECONDS}:tom`, points, expire });
 

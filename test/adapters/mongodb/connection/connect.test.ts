@@ -80,21 +80,21 @@ async function listen(serve: (socket: Socket) => unknown, openSockets = new Set<
 function answerWith(state: () => Document) {
   const OPCODES = { query: 2004, reply: 1, msg: 2013 };
   return (socket: Socket) => {
-    let received = Buffer.alloc(0);
+    let receivedBytes = Buffer.alloc(0);
     socket.on('data', (bytes: Buffer) => {
-      received = Buffer.concat([received, bytes]);
-      while (received.length >= 4 && received.length >= received.readInt32LE()) {
+      receivedBytes = Buffer.concat([receivedBytes, bytes]);
+      while (receivedBytes.length >= 4 && receivedBytes.length >= receivedBytes.readInt32LE()) {
         const hello = BSON.serialize({ ok: 1, minWireVersion: 0, maxWireVersion: 21, ...state() });
-        // The first message of a connection is an old query, so that old servers understand this message, too.
-        const isQuery = received.readInt32LE(12) === OPCODES.query;
+        // The first message of a connection has the old form of a query, which old servers understand.
+        const isQuery = receivedBytes.readInt32LE(12) === OPCODES.query;
         const header = Buffer.alloc(isQuery ? 36 : 21);
         header.writeInt32LE(header.length + hello.length);
-        header.writeInt32LE(received.readInt32LE(4), 8);
+        header.writeInt32LE(receivedBytes.readInt32LE(4), 8);
         header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
         // The number of documents in the reply.
         if (isQuery) header.writeInt32LE(1, 32);
         socket.write(Buffer.concat([header, hello]));
-        received = received.subarray(received.readInt32LE());
+        receivedBytes = receivedBytes.subarray(receivedBytes.readInt32LE());
       }
     });
   };
@@ -112,8 +112,8 @@ it.each<readonly [string, Document, number]>([
   const address = await listen(answerWith(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
-  const connected = await connect(`mongodb://${address}/shop?directConnection=true`, {}, { log });
-  onTestFinished(() => connected.close());
+  const connectedClient = await connect(`mongodb://${address}/shop?directConnection=true`, {}, { log });
+  onTestFinished(() => connectedClient.close());
 
   expect(warnings).toStrictEqual(
     Array.from(
@@ -166,8 +166,8 @@ it.each<readonly [string, Document]>([
   let answers = 0;
   const stateAfter = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
   const address = await listen(answerWith(() => (++answers < 6 ? stateBefore : stateAfter)));
-  const connected = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
-  onTestFinished(() => connected.close());
+  const connectedClient = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
+  onTestFinished(() => connectedClient.close());
 
   expect(answers).toBeGreaterThanOrEqual(6);
 });
@@ -291,11 +291,11 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
 
   it('is requested again', async () => {
     const { connecting, timesRefused } = await connectSlowly(1);
-    const connected = await connecting;
-    onTestFinished(() => connected.close());
+    const connectedClient = await connecting;
+    onTestFinished(() => connectedClient.close());
 
     expect(timesRefused()).toBe(1);
-    expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
+    expect(await connectedClient.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
   });
 
   it('is requested again until serverSelectionTimeoutMS has passed', async () => {

@@ -24,7 +24,7 @@ import {
 } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 
-/** Whether an error of the driver means an outage, a bug or a refusal, and whether a call is retried after the error. */
+/** Whether an error of the driver means an outage, a bug or a refusal, and whether the adapter retries the call. */
 function meaningOf(error: unknown): string {
   const storageError = toStorageError(error);
   // The error must not quote the text of the server.

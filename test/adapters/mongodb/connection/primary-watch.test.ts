@@ -105,10 +105,10 @@ it('PrimaryWatch ends each call 20 s after the loss of the primary, and later ca
     25_000: () => driver.beginCall(),
     // The call of a probe.
     25_001: () => driver.beginCall(1_500),
-    // The call of a command. Its deadline is longer than an election, so it waits until this deadline.
+    // The call of a command. Its deadline is longer than an election, so it may wait until this deadline.
     25_002: () => driver.beginCall(90_000),
     25_500: () => driver.beginCall(),
-    // Two calls still wait at this time, and are answered immediately.
+    // Two calls wait at this time, and are answered immediately.
     25_901: () => driver.reportMembers(UNKNOWN, PRIMARY, SECONDARY),
     26_000: () => driver.beginCall(),
   });

@@ -4,7 +4,7 @@ import { Batcher } from '../../../../src/adapters/mongodb/round-trips/batcher.ts
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { numbers } from '../../../support/numbers.ts';
 
-/** Waits until the batcher has sent its waiting calls. It sends them one turn of the event loop after a reply. */
+/** Waits for two turns of the event loop. In these turns, the batcher sends its waiting calls if it may send them. */
 const waitForSending = async () => {
   await immediate();
   await immediate();

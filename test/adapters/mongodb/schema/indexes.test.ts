@@ -18,8 +18,8 @@ import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
 
 type RequiredIndex = { readonly collection: string; readonly index: string };
-const IDEM = { collection: 'pets', index: 'idem.k_1' };
-const COUNTS = { collection: 'rate_limits', index: 'key_1' };
+const IDEM_INDEX = { collection: 'pets', index: 'idem.k_1' };
+const COUNTS_INDEX = { collection: 'rate_limits', index: 'key_1' };
 
 /** The tests of this pool must restore the indexes that they drop. */
 const soundDatabase = databasePool(() => mongo!);
@@ -27,7 +27,7 @@ const soundDatabase = databasePool(() => mongo!);
 describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
   it('may have a different name if it is unique, and may have further options that change no answer', async () => {
     const { url, pets } = await freshDatabase(mongo!);
-    await pets.dropIndex(IDEM.index);
+    await pets.dropIndex(IDEM_INDEX.index);
     const uniqueness = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } };
     const options = { name: 'mine', ...uniqueness, storageEngine: { wiredTiger: {} } };
     await pets.createIndex({ 'idem.k': 1 }, options, {});
@@ -38,7 +38,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     await (await openService(url)).close();
   });
 
-  it('is reported by the start and the probe, together with all missing indexes, and is created by a start with autoMigrate', async () => {
+  it('is reported by the start and the probe, together with the other missing indexes, and is created by a start with autoMigrate', async () => {
     const { url, db } = await soundDatabase();
     const { pets, probe } = await openService(url);
     const { repository, sent } = await openRepository(url, 60_000);
@@ -68,13 +68,13 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
   it.each<readonly [string, RequiredIndex, Document, string]>([
     [
       'pets',
-      IDEM,
+      IDEM_INDEX,
       { ...pet, idem: { k: 'k', fp: 'f' } },
       '"idem.k"; keep the field "idem" only in the pet that the client knows',
     ],
     [
       'rate limit counts',
-      COUNTS,
+      COUNTS_INDEX,
       { key: 'k', points: 1, expire: new Date() },
       '"key"; run in mongosh: db.getCollection("rate_limits").deleteMany({})',
     ],
