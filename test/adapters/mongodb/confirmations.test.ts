@@ -64,7 +64,7 @@ class DriverModel {
 let driver: DriverModel;
 beforeEach(() => {
   driver = new DriverModel();
-  // The pause before a retry is random. This value makes it as short as possible.
+  // The pause before a retry is random. This value makes the pause as short as possible.
   vi.spyOn(Math, 'random').mockReturnValue(0);
 });
 afterEach(() => void vi.restoreAllMocks());
