@@ -69,9 +69,9 @@ async function watch(service: ServiceProcess, forMs: number): Promise<Watched> {
 }
 
 async function probe(url: string): Promise<Probed> {
-  const begun = performance.now();
+  const beginMs = performance.now();
   const { status } = await ask(url);
-  return { status, ms: performance.now() - begun };
+  return { status, ms: performance.now() - beginMs };
 }
 
 function publish(stage: Stage, before: Footprint, watched: Watched, after: Footprint): void {

@@ -6,36 +6,36 @@ import type { Rule } from './violation.ts';
 const URL = 'http://127.0.0.1/v1/pets';
 const content = (name: string, status = 'sold') => `"name":"${name}","categoryId":7,"status":"${status}"}`;
 const json = (id: number, name: string, status?: string) => `{"id":${id},${content(name, status)}`;
-const sent = (begun: number) => ({ url: URL, begun, ended: begun + 5, outcome: 'unknown' as const });
+const sent = (beginMs: number) => ({ url: URL, beginMs, endMs: beginMs + 5, outcome: 'unknown' as const });
 
-function create(name: string, begun: number, id?: number, rest: Partial<Create> = {}): Create {
+function create(name: string, beginMs: number, id?: number, rest: Partial<Create> = {}): Create {
   const answer = id === undefined ? {} : { status: 201, answer: json(id, name) };
-  const call = { type: 'create', ...sent(begun), content: content(name), body: `{${content(name)}` } as const;
+  const call = { type: 'create', ...sent(beginMs), content: content(name), body: `{${content(name)}` } as const;
   const outcome = id === undefined ? 'unknown' : 'acknowledged';
   return { ...call, outcome, key: `key of ${name}`, ...answer, ...rest };
 }
-function withoutKey(name: string, begun: number, id: number): Create {
-  const { key: _, ...call } = create(name, begun, id);
+function withoutKey(name: string, beginMs: number, id: number): Create {
+  const { key: _, ...call } = create(name, beginMs, id);
   return call;
 }
-function get(id: number, begun: number, name?: string, rest: Partial<Get> = {}): Get {
+function get(id: number, beginMs: number, name?: string, rest: Partial<Get> = {}): Get {
   const found = name === undefined ? { status: 404 } : { status: 200, answer: json(id, name) };
-  return { type: 'get', ...sent(begun), id, ...found, ...rest };
+  return { type: 'get', ...sent(beginMs), id, ...found, ...rest };
 }
-function page(begun: number, pets: readonly string[], rest: Partial<Page> = {}): Page {
+function page(beginMs: number, pets: readonly string[], rest: Partial<Page> = {}): Page {
   const whole = { status: 200, after: 0, limit: 100, more: false } as const;
-  return { type: 'page', ...sent(begun), ...whole, pets, ...rest };
+  return { type: 'page', ...sent(beginMs), ...whole, pets, ...rest };
 }
-const survey = (begun: number, ...pets: string[]): Survey => {
-  return { type: 'survey', place: 'the file', begun, ended: begun + 5, pets };
+const survey = (beginMs: number, ...pets: string[]): Survey => {
+  return { type: 'survey', place: 'the file', beginMs, endMs: beginMs + 5, pets };
 };
-const key = (type: KeyChange['type'], begun: number): KeyChange => {
-  return { type, apiKey: 'k', begun, ended: begun + 5, outcome: 'acknowledged' };
+const key = (type: KeyChange['type'], beginMs: number): KeyChange => {
+  return { type, apiKey: 'k', beginMs, endMs: beginMs + 5, outcome: 'acknowledged' };
 };
 const CREATED = key('key created', 0);
 const REVOKED = key('key revoked', 100);
-const withKey = (begun: number, status: number): Get => ({
-  ...(status === 404 ? get(9, begun) : get(1, begun, 'a')),
+const withKey = (beginMs: number, status: number): Get => ({
+  ...(status === 404 ? get(9, beginMs) : get(1, beginMs, 'a')),
   apiKey: 'k',
   status,
 });
@@ -48,7 +48,7 @@ const GOOD: readonly Call[] = [
   create('a', 0, 1),
   create('b', 10, 2),
   create('unknown', 10),
-  create('d', 20, 4, { begun: 15, content: content('d', 'pending'), answer: D }),
+  create('d', 20, 4, { beginMs: 15, content: content('d', 'pending'), answer: D }),
   // Alone, because its connection was refused at first.
   create('e', 30, undefined, { outcome: 'refused' }),
   create('e', 40, 5),
@@ -80,10 +80,10 @@ describe('the check of a history', () => {
   });
 
   const lostBody: Partial<Create> = { key: 'key of a', outcome: 'acknowledged', answer: A };
-  const longCreate = create('f', 190, 6, { ended: 300 });
+  const longCreate = create('f', 190, 6, { endMs: 300 });
   const firstPage = page(200, [A], { limit: 1, more: true });
   const replayed = create('f', 190, 6, { replayed: true });
-  const longRead = get(6, 190, 'unknown', { ended: 300 });
+  const longRead = get(6, 190, 'unknown', { endMs: 300 });
   const showing6 = page(200, [...ALL, json(6, 'unknown')]);
 
   it.each<[fault: string, rules: readonly Rule[], ...calls: readonly Call[]]>([
@@ -134,7 +134,7 @@ describe('the check of a history', () => {
   it('finds the fault at any time before or after the calls beside it', () => {
     const later = create('f', 200, 6);
     const shown = page(206, [...ALL, json(6, 'f')]);
-    for (const begun of [190, 199, 205]) expect(rulesOf(later, shown, get(6, begun))).toStrictEqual([]);
+    for (const beginMs of [190, 199, 205]) expect(rulesOf(later, shown, get(6, beginMs))).toStrictEqual([]);
     expect(rulesOf(later, shown, get(6, 205.1))).toStrictEqual(['missed']);
   });
 

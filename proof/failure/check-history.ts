@@ -56,7 +56,7 @@ type Pets = ReadonlyMap<string, Pet>;
 function findPets(calls: readonly Call[], requests: Requests, report: Report): Pets {
   const pets = new Map<string, Pet>();
   const byId = new Map<number, Pet>();
-  for (const call of calls.toSorted((a, b) => a.ended - b.ended)) {
+  for (const call of calls.toSorted((a, b) => a.endMs - b.endMs)) {
     for (const json of shownBy(call)) {
       const parts = parsePet(json);
       if (parts === undefined) {
@@ -65,7 +65,7 @@ function findPets(calls: readonly Call[], requests: Requests, report: Report): P
       }
       const { id, content } = parts;
       const asked = requests.get(content)?.filter(({ outcome }) => outcome !== 'refused') ?? [];
-      if (!asked.some(({ begun }) => begun <= call.ended)) {
+      if (!asked.some(({ beginMs }) => beginMs <= call.endMs)) {
         report('unrequested', json, 'was shown', call, ...(requests.get(content) ?? []));
         continue;
       }
@@ -105,7 +105,7 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
     const replays = creates.filter(({ replayed }) => replayed === true);
     const mayHaveMade = made.length > 0 ? made : creates.filter(({ outcome }) => outcome === 'unknown');
     const pet = pets.get(content);
-    if (pet === undefined || mayHaveMade.some(({ begun }) => begun <= pet.shown.ended)) continue;
+    if (pet === undefined || mayHaveMade.some(({ beginMs }) => beginMs <= pet.shown.endMs)) continue;
     report(
       'wrong answer',
       content,
@@ -127,14 +127,14 @@ function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Re
 }
 
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
-  const shown = [...pets.values()].toSorted((a, b) => a.shown.ended - b.shown.ended);
+  const shown = [...pets.values()].toSorted((a, b) => a.shown.endMs - b.shown.endMs);
   const asked = shown
-    .map((pet) => ({ pet, begun: Math.min(...(requests.get(pet.content) ?? []).map(({ begun }) => begun)) }))
-    .toSorted((a, b) => a.begun - b.begun);
+    .map((pet) => ({ pet, beginMs: Math.min(...(requests.get(pet.content) ?? []).map(({ beginMs }) => beginMs)) }))
+    .toSorted((a, b) => a.beginMs - b.beginMs);
   let next = 0;
   let greatest: Pet | undefined;
-  for (const { pet, begun } of asked) {
-    for (; next < shown.length && shown[next]!.shown.ended < begun; next++) {
+  for (const { pet, beginMs } of asked) {
+    for (; next < shown.length && shown[next]!.shown.endMs < beginMs; next++) {
       if (greatest === undefined || shown[next]!.id > greatest.id) greatest = shown[next];
     }
     if (greatest === undefined || greatest.id < pet.id) continue;
@@ -152,7 +152,7 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
           report('wrong answer', `the pet ${call.id}`, `was answered ${call.answer}`, call);
         }
         if (call.status !== 404) break;
-        const missed = visible.withId(call.id, call.begun);
+        const missed = visible.withId(call.id, call.beginMs);
         if (missed) report('missed', petName(missed), 'was not found', missed.shown, call);
         break;
       }
@@ -160,16 +160,16 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
         if (call.pets === undefined) break;
         const ids = idsOf(call.pets);
         checkPage(call, ids, report);
-        const { after, filter, begun } = call;
+        const { after, filter, beginMs } = call;
         const upTo =
           call.more === true ? ids.reduce((greatest, id) => Math.max(greatest, id), after) : Infinity;
-        for (const pet of visible.in({ after, upTo, filter, begun }, new Set(ids))) {
+        for (const pet of visible.in({ after, upTo, filter, beginMs }, new Set(ids))) {
           report('missed', petName(pet), 'was missing on a page', pet.shown, call);
         }
         break;
       }
       case 'survey': {
-        const everything = { after: 0, upTo: Infinity, filter: undefined, begun: call.begun };
+        const everything = { after: 0, upTo: Infinity, filter: undefined, beginMs: call.beginMs };
         for (const pet of visible.in(everything, new Set(idsOf(call.pets)))) {
           report('lost', petName(pet), 'was missing in the storage', pet.shown, call);
         }

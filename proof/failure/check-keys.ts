@@ -17,7 +17,7 @@ export function checkKeys(calls: readonly Call[], report: Report): void {
     const of = byKey.get(apiKey) ?? [];
     if (status === 401) {
       const isKnown = call.apiKey === undefined || of.some((change) => isCreated(change, call));
-      const mayBeRevoked = of.some(({ type, begun }) => type === 'key revoked' && begun <= call.ended);
+      const mayBeRevoked = of.some(({ type, beginMs }) => type === 'key revoked' && beginMs <= call.endMs);
       if (isKnown && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...of, call);
     } else {
       const revoked = of.find((change) => isRevoked(change, call));
@@ -26,10 +26,10 @@ export function checkKeys(calls: readonly Call[], report: Report): void {
   }
 }
 
-function isCreated({ type, outcome, ended }: KeyChange, call: Request): boolean {
-  return type === 'key created' && outcome === 'acknowledged' && ended < call.begun;
+function isCreated({ type, outcome, endMs }: KeyChange, call: Request): boolean {
+  return type === 'key created' && outcome === 'acknowledged' && endMs < call.beginMs;
 }
 
-function isRevoked({ type, outcome, ended }: KeyChange, call: Request): boolean {
-  return type === 'key revoked' && outcome === 'acknowledged' && ended + REVOKED_WITHIN_MS < call.begun;
+function isRevoked({ type, outcome, endMs }: KeyChange, call: Request): boolean {
+  return type === 'key revoked' && outcome === 'acknowledged' && endMs + REVOKED_WITHIN_MS < call.beginMs;
 }

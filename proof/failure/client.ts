@@ -79,7 +79,7 @@ export class Client implements Disposable {
     const body = status === undefined ? `{${fields}}` : `{${content}`;
     const used = this.#chooseKey();
     const headers = key === undefined ? {} : { 'idempotency-key': key };
-    const begun = performance.now();
+    const beginMs = performance.now();
     for (let attempts = 1; ; attempts++) {
       const { sent, reply } = await this.#send('/v1/pets', { method: 'POST', headers, body }, used);
       this.#shared.record({
@@ -96,7 +96,7 @@ export class Client implements Disposable {
       // A retry cannot change an answer that blames the client.
       if (sent.status !== undefined && sent.status < 500) return;
       const mayBeElsewhere = sent.failure === 'ECONNREFUSED' && attempts < this.#shared.urls.length;
-      if (!mayBeElsewhere && performance.now() - begun >= patienceMs) return;
+      if (!mayBeElsewhere && performance.now() - beginMs >= patienceMs) return;
       if (this.#shared.isAbandoned()) return;
       await this.#beforeRetry();
     }
@@ -186,20 +186,20 @@ export async function send(
     ...(question.body !== undefined && { 'content-type': 'application/json' }),
     ...question.headers,
   };
-  const begun = performance.now();
-  const about = { url: url + path, ...(key !== undefined && { apiKey: key.id }), begun };
+  const beginMs = performance.now();
+  const about = { url: url + path, ...(key !== undefined && { apiKey: key.id }), beginMs };
   try {
     const reply = await ask(url + path, { ...question, headers });
     const { status } = reply;
     const retryAfter = reply.headers['retry-after'];
     const told = { status, ...(retryAfter !== undefined && { retryAfter }) };
-    const sent: Sent = { ...about, ended: performance.now(), outcome: outcomeOf(status), ...told };
+    const sent: Sent = { ...about, endMs: performance.now(), outcome: outcomeOf(status), ...told };
     return { sent, reply };
   } catch (error) {
     const failure = failureOf(error);
     // A request without a connection never reached the service.
     const outcome = failure === 'ECONNREFUSED' ? 'refused' : 'unknown';
-    return { sent: { ...about, ended: performance.now(), outcome, failure }, reply: undefined };
+    return { sent: { ...about, endMs: performance.now(), outcome, failure }, reply: undefined };
   }
 }
 

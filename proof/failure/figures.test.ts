@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { type Figures, figures } from './figures.ts';
 import type { Create, Get, History, Page, Sent, Wrong } from './history.ts';
 
-const sent = (begun: number, ended: number, rest: Partial<Sent> = {}): Sent => {
-  return { begun, ended, url: 'http://127.0.0.1/v1/pets', outcome: 'unknown', ...rest };
+const sent = (beginMs: number, endMs: number, rest: Partial<Sent> = {}): Sent => {
+  return { beginMs, endMs, url: 'http://127.0.0.1/v1/pets', outcome: 'unknown', ...rest };
 };
-const attempt = (name: string, begun: number, ended: number, rest: Partial<Create> = {}): Create => {
-  return { type: 'create', ...sent(begun, ended), content: name, body: '', ...rest };
+const attempt = (name: string, beginMs: number, endMs: number, rest: Partial<Create> = {}): Create => {
+  return { type: 'create', ...sent(beginMs, endMs), content: name, body: '', ...rest };
 };
-const acknowledged = (begun: number, ended: number): Create => {
-  return attempt(`${begun} ${ended}`, begun, ended, { outcome: 'acknowledged', status: 201 });
+const acknowledged = (beginMs: number, endMs: number): Create => {
+  return attempt(`${beginMs} ${endMs}`, beginMs, endMs, { outcome: 'acknowledged', status: 201 });
 };
 const get = (status: number, apiKey?: string): Get => {
   return { type: 'get', id: 1, ...sent(0, 1, { status, ...(apiKey !== undefined && { apiKey }) }) };
@@ -88,5 +88,5 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
     { p99Ms: { before: 99, during: undefined, after: undefined } },
   ],
 ])('the figures of a history count %s', (_rule, calls, expected, fault) => {
-  expect(figures({ begun: 0, ended: 100, fault, calls })).toMatchObject(expected);
+  expect(figures({ beginMs: 0, endMs: 100, fault, calls })).toMatchObject(expected);
 });

@@ -42,7 +42,7 @@ export function figures(history: History): Figures {
   const unavailable = requests.filter(({ status }) => status === 503);
   const answered = requests.filter(({ status }) => status !== undefined);
   return {
-    loadMs: history.ended - history.begun,
+    loadMs: history.endMs - history.beginMs,
     requests: requests.length,
     attempts: attempts.length,
     acknowledged: count(wishes, ({ outcome }) => outcome === 'acknowledged'),
@@ -57,14 +57,14 @@ export function figures(history: History): Figures {
     failedRequests: count(requests, (request) => !isExpected(request) && request.failure !== 'ECONNREFUSED'),
     longestGapMs: longestGapMs(history),
     p99Ms: percentiles(wishes, history.fault),
-    slowestAnswerMs: answered.reduce((slowest, { begun, ended }) => Math.max(slowest, ended - begun), 0),
+    slowestAnswerMs: answered.reduce((slowest, { beginMs, endMs }) => Math.max(slowest, endMs - beginMs), 0),
   };
 }
 
-function longestGapMs({ begun, ended, calls }: History): number {
-  const times = calls.filter(isAcknowledgement).map((create) => create.ended);
+function longestGapMs({ beginMs, endMs, calls }: History): number {
+  const times = calls.filter(isAcknowledgement).map((create) => create.endMs);
   // Clients that were waiting at the end may have had their answer later.
-  const all = [begun, ...times, Math.max(ended, times.at(-1) ?? 0)];
+  const all = [beginMs, ...times, Math.max(endMs, times.at(-1) ?? 0)];
   return all.slice(1).reduce((longest, time, index) => Math.max(longest, time - (all[index] ?? time)), 0);
 }
 
@@ -101,7 +101,7 @@ function percentiles(wishes: readonly Wish[], fault: History['fault']): Figures[
   const byPhase = Map.groupBy(acknowledged, (wish) => phaseOf(wish, fault));
   const p99 = (phase: Phase) => {
     const times = (byPhase.get(phase) ?? [])
-      .map(({ begun, ended }) => ended - begun)
+      .map(({ beginMs, endMs }) => endMs - beginMs)
       .toSorted((a, b) => a - b);
     return times[Math.ceil(times.length * 0.99) - 1];
   };
@@ -110,8 +110,8 @@ function percentiles(wishes: readonly Wish[], fault: History['fault']): Figures[
 
 /** A request that the fault can have affected is `during`. */
 function phaseOf(wish: Wish, fault: History['fault']): Phase {
-  if (fault === undefined || wish.ended < fault.from) return 'before';
-  return wish.begun > fault.to ? 'after' : 'during';
+  if (fault === undefined || wish.endMs < fault.from) return 'before';
+  return wish.beginMs > fault.to ? 'after' : 'during';
 }
 
 function count<T>(all: readonly T[], is: (one: T) => boolean): number {

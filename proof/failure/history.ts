@@ -10,9 +10,9 @@ export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 /** All times are from `performance.now()` of the one process that has all clients. */
 type Interval = {
   /** Before the request was sent. */
-  readonly begun: number;
+  readonly beginMs: number;
   /** After the answer was read, or after the request failed. */
-  readonly ended: number;
+  readonly endMs: number;
 };
 
 /** One request, with everything that its client knows. Nothing in it was retried. */
@@ -83,9 +83,9 @@ export type Request = Create | Get | Page | Wrong;
 export type Call = Request | Survey | KeyChange;
 
 export type History = {
-  readonly begun: number;
+  readonly beginMs: number;
   /** When the clients were told to stop. */
-  ended: number;
+  endMs: number;
   /** The time of the fault. */
   fault: { from: number; to: number } | undefined;
   /** In the order in which they ended. */
@@ -107,8 +107,8 @@ export function wishesOf({ calls }: History): readonly Wish[] {
   const creates = calls.filter((call) => call.type === 'create');
   return [...Map.groupBy(creates, ({ content }) => content).values()].map((attempts) => ({
     attempts,
-    begun: Math.min(...attempts.map(({ begun }) => begun)),
-    ended: Math.max(...attempts.map(({ ended }) => ended)),
+    beginMs: Math.min(...attempts.map(({ beginMs }) => beginMs)),
+    endMs: Math.max(...attempts.map(({ endMs }) => endMs)),
     outcome: outcomeOf(attempts),
   }));
 }

@@ -36,8 +36,8 @@ export class Load {
   /** @param seed decides what the clients send, but not when */
   constructor(urls: readonly string[], seed: number, options: Partial<LoadOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
-    const begun = performance.now();
-    this.history = { begun, ended: begun, fault: undefined, calls: [] };
+    const beginMs = performance.now();
+    this.history = { beginMs, endMs: beginMs, fault: undefined, calls: [] };
     const { clients, patienceMs, wandering } = this.#options;
     const shared = {
       urls,
@@ -84,7 +84,7 @@ export class Load {
 
   /** Sends no more requests. Resolves when the clients have finished or given up. */
   async stop(): Promise<void> {
-    if (!this.#stopping) this.history.ended = performance.now();
+    if (!this.#stopping) this.history.endMs = performance.now();
     this.#stopping = true;
     await this.#done;
   }

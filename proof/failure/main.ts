@@ -70,10 +70,10 @@ function summary(): string {
 }
 
 async function playOne(lane: Lane, play: Play, how: How): Promise<void> {
-  const begun = performance.now();
+  const beginMs = performance.now();
   const result = await play.on(lane, how);
   results.push(result);
-  console.log(line(result, (performance.now() - begun) / 1000));
+  console.log(line(result, (performance.now() - beginMs) / 1000));
   if (result.broken.length > 0) {
     console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${how.seed}`);
   }

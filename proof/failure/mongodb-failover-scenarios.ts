@@ -78,17 +78,17 @@ async function losePrimary(
   await stage.resumes(load, begunMs + 1_000, resumeMs);
   // More than the requests in flight.
   await load.acknowledges(15);
-  const met = requestsOf(load.history).filter(({ ended }) => ended > begunMs);
+  const met = requestsOf(load.history).filter(({ endMs }) => endMs > begunMs);
   const failed = met.filter(({ status = 0 }) => status === 0 || status >= 500).length;
   const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   // Some were answered before the loss shows.
   const first = (...types: readonly string[]) =>
     Math.min(
       ...met
-        .filter(({ type, status, ended }) => types.includes(type) && status! < 300 && ended > begunMs + 1_000)
-        .map(({ ended }) => ended - begunMs),
+        .filter(({ type, status, endMs }) => types.includes(type) && status! < 300 && endMs > begunMs + 1_000)
+        .map(({ endMs }) => endMs - begunMs),
     );
-  const longestMs = Math.max(...met.map((request) => request.ended - request.begun));
+  const longestMs = Math.max(...met.map((request) => request.endMs - request.beginMs));
   stage.notes.push(
     `a new primary after ${elected}, it could commit after ${committed}; the first read after ` +
       `${inSeconds(first('get', 'page'))}, the first pet after ${inSeconds(first('create'))}; ` +

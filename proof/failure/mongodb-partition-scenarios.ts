@@ -39,18 +39,18 @@ function partition(
       await stage.letRun(3);
       const old = await store.set.primary();
       load.fault();
-      const begun = performance.now();
+      const beginMs = performance.now();
       store.set.isolate(old, isWith);
       await successorOf(old, store);
-      const electedMs = performance.now() - begun;
+      const electedMs = performance.now() - beginMs;
       // The other secondary may wait for the old primary, from which it replicated.
       await store.set.commits();
-      const committedMs = performance.now() - begun;
-      await stage.resumes(load, begun + 1_000);
+      const committedMs = performance.now() - beginMs;
+      await stage.resumes(load, beginMs + 1_000);
       // More than the requests in flight.
       await load.acknowledges(50);
       await stage.letRun(5);
-      const cutMs = performance.now() - begun;
+      const cutMs = performance.now() - beginMs;
       store.set.unite();
       await store.set.whole();
       load.healed();

@@ -46,8 +46,8 @@ const killAll: Scenario<MongoStore> = {
     await set.primary();
     await stage.resumes(load, restarted);
     await stage.letRun(5);
-    const later = requestsOf(load.history).filter(({ status, begun: at }) => status === 503 && at > refused);
-    const slowest = Math.max(...later.map(({ begun: at, ended }) => ended - at));
+    const later = requestsOf(load.history).filter(({ status, beginMs: at }) => status === 503 && at > refused);
+    const slowest = Math.max(...later.map(({ beginMs: at, endMs }) => endMs - at));
     stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
     stage.expect('later requests were refused, too', later.length > 0);
     stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);

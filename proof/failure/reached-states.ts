@@ -31,8 +31,8 @@ export function reachedBy({ calls, fault }: History, scenario: string): Set<Stat
   for (const call of calls) {
     if (!('status' in call)) continue;
     if (call.status === 401) reached.add('key-refused-after-end');
-    const hasWaited = call.type !== 'create' && call.ended - call.begun > WAITED_MS;
-    const metFault = fault !== undefined && call.begun > fault.from && call.begun < fault.to;
+    const hasWaited = call.type !== 'create' && call.endMs - call.beginMs > WAITED_MS;
+    const metFault = fault !== undefined && call.beginMs > fault.from && call.beginMs < fault.to;
     if (scenario.startsWith('MongoDB') && call.status === 200 && hasWaited && metFault)
       reached.add('read-over-election');
   }
@@ -41,7 +41,7 @@ export function reachedBy({ calls, fault }: History, scenario: string): Set<Stat
 
 /** Whether the service at this URL stored a pet for a request that it had when its drain began. */
 export function drainedABatch(history: History, url: string, beganMs: number): boolean {
-  const isDrained = (call: Create) => call.begun < beganMs && call.ended > beganMs && call.status === 201;
+  const isDrained = (call: Create) => call.beginMs < beganMs && call.endMs > beganMs && call.status === 201;
   return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
 }
 

@@ -98,10 +98,10 @@ export async function perform<Store>(
 }
 
 async function record(history: History, look: () => Promise<Places>): Promise<void> {
-  const begun = performance.now();
+  const beginMs = performance.now();
   const places = await look();
-  const ended = performance.now();
-  for (const [place, pets] of places) history.calls.push({ type: 'survey', place, begun, ended, pets });
+  const endMs = performance.now();
+  for (const [place, pets] of places) history.calls.push({ type: 'survey', place, beginMs, endMs, pets });
 }
 
 /** The promises that hold in every scenario. */

@@ -20,9 +20,9 @@ const removed: Scenario<SqliteStore> = {
     await rm(store.file);
     // Requests fail with 503, and soon so does /readyz, but not /livez.
     await load.meets503();
-    const begun = performance.now();
+    const beginMs = performance.now();
     await until('a /readyz that fails', async () => (await ask(`${service.url}/readyz`)).status === 503);
-    stage.bar('until /readyz failed', performance.now() - begun, 2_000);
+    stage.bar('until /readyz failed', performance.now() - beginMs, 2_000);
     await stage.expectAlive(service);
     await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
     await service.terminate();

@@ -129,11 +129,11 @@ export class Stage implements AsyncDisposable {
     const storageBack = performance.now();
     const first = await until('the first pet after an outage', () =>
       load.history.calls.find(
-        (call) => call.type === 'create' && call.outcome === 'acknowledged' && call.ended > since,
+        (call) => call.type === 'create' && call.outcome === 'acknowledged' && call.endMs > since,
       ),
     );
     load.healed();
-    this.bar('resumed after the storage was back', Math.max(0, first.ended - storageBack), withinMs);
+    this.bar('resumed after the storage was back', Math.max(0, first.endMs - storageBack), withinMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -29,21 +29,21 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
   const { calls } = load.history;
   const keys = keysCommand(databaseUrl, { signal });
   const revoke = async (apiKey: string) => {
-    const begun = performance.now();
+    const beginMs = performance.now();
     const revoked = await keys('revoke', apiKey).catch(() => undefined);
     const outcome = revoked === undefined ? 'unknown' : 'acknowledged';
-    calls.push({ type: 'key revoked', apiKey, begun, ended: performance.now(), outcome });
+    calls.push({ type: 'key revoked', apiKey, beginMs, endMs: performance.now(), outcome });
     return outcome === 'acknowledged';
   };
   while (!signal.aborted) {
-    const begun = performance.now();
+    const beginMs = performance.now();
     // A key whose creation fails has an unknown token.
     const created = await keys('create', '--label', 'failure', '--expires', 'never', '--json').catch(
       () => undefined,
     );
     if (created === undefined) continue;
     const { id, key: token } = JSON.parse(created.stdout) as { readonly id: string; readonly key: string };
-    calls.push({ type: 'key created', apiKey: id, begun, ended: performance.now(), outcome: 'acknowledged' });
+    calls.push({ type: 'key created', apiKey: id, beginMs, endMs: performance.now(), outcome: 'acknowledged' });
     load.keys.push({ id, token });
     if (load.keys.length > KEYS_IN_USE) load.keys.shift();
     await sleep(LIFE_MS, undefined, { signal }).catch(() => undefined);
@@ -55,10 +55,10 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
 /** How many keys were revoked, and how many requests with one every service had to refuse. */
 export function revocations({ calls }: History): { readonly keys: number; readonly uses: number } {
   const revokedAtMs = new Map<string, number>();
-  for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.ended);
+  for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.endMs);
   const late = calls.filter((call) => {
     if (!('status' in call) || call.apiKey === undefined) return false;
-    return call.begun > (revokedAtMs.get(call.apiKey) ?? Infinity) + REVOKED_WITHIN_MS;
+    return call.beginMs > (revokedAtMs.get(call.apiKey) ?? Infinity) + REVOKED_WITHIN_MS;
   });
   return { keys: revokedAtMs.size, uses: late.length };
 }

@@ -8,7 +8,7 @@ type Range = {
   readonly after: number;
   readonly upTo: number;
   readonly filter: string | undefined;
-  readonly begun: number;
+  readonly beginMs: number;
 };
 
 /** Pets in the order of their ids, and for each the earliest time at which it or a later one was shown. */
@@ -29,21 +29,21 @@ export class VisiblePets {
   }
 
   /** The pet with this id, if it was shown before the read began. */
-  withId(id: number, begun: number): Pet | undefined {
+  withId(id: number, beginMs: number): Pet | undefined {
     const pet = this.#byId.get(id);
-    return pet !== undefined && pet.shown.ended < begun ? pet : undefined;
+    return pet !== undefined && pet.shown.endMs < beginMs ? pet : undefined;
   }
 
   /** The pets in the range that were shown before the read began, without those with these ids. */
-  in({ after, upTo, filter, begun }: Range, except: ReadonlySet<number>): readonly Pet[] {
+  in({ after, upTo, filter, beginMs }: Range, except: ReadonlySet<number>): readonly Pet[] {
     const { pets, earliest } = filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NONE);
     const found: Pet[] = [];
     for (let index = firstAbove(pets, after); index < pets.length; index++) {
       const pet = pets[index]!;
       if (pet.id > upTo) break;
       // All that follow are too young for this read.
-      if (earliest[index]! >= begun) break;
-      if (pet.shown.ended < begun && !except.has(pet.id)) found.push(pet);
+      if (earliest[index]! >= beginMs) break;
+      if (pet.shown.endMs < beginMs && !except.has(pet.id)) found.push(pet);
     }
     return found;
   }
@@ -54,7 +54,7 @@ const NONE: Sorted = { pets: [], earliest: [] };
 function withEarliest(pets: readonly Pet[]): Sorted {
   const earliest: number[] = [];
   for (let index = pets.length - 1; index >= 0; index--) {
-    earliest[index] = Math.min(pets[index]!.shown.ended, earliest[index + 1] ?? Infinity);
+    earliest[index] = Math.min(pets[index]!.shown.endMs, earliest[index + 1] ?? Infinity);
   }
   return { pets, earliest };
 }
