@@ -7,10 +7,10 @@ export type Question = readonly [
 ];
 
 /** Whether an answer is this one. */
-export const is = (expected: unknown) => (given: unknown) => isDeepStrictEqual(given, expected);
+export const isEqualTo = (expected: unknown) => (answer: unknown) => isDeepStrictEqual(answer, expected);
 
 /** Errors that become a 5xx. */
-const ERRORS = new Set<unknown>([
+const EXPECTED_ERRORS = new Set<unknown>([
   'damaged-pet',
   'damaged-api-key',
   'storage-unavailable',
@@ -25,10 +25,10 @@ export async function askAll(
   const errors: string[] = [];
   for (const [what, ask, isRight] of questions) {
     try {
-      const given = await ask();
-      if (!(await isRight(given))) wrong.push(`${what}: ${inspect(given).slice(0, 300)}`);
+      const answer = await ask();
+      if (!(await isRight(answer))) wrong.push(`${what}: ${inspect(answer).slice(0, 300)}`);
     } catch (error) {
-      const isKnown = error instanceof Error && 'kind' in error && ERRORS.has(error.kind);
+      const isKnown = error instanceof Error && 'kind' in error && EXPECTED_ERRORS.has(error.kind);
       (isKnown ? errors : wrong).push(`${what}: ${String(error)}`);
     }
   }

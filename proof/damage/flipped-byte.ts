@@ -9,7 +9,7 @@ import { newPet, type Pet, PET_STATUSES, petWithId } from '../../src/domain/pet.
 import { aKey, at } from '../../test/support/api-keys.ts';
 import { archivedPets } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
-import { askAll, is, type Question } from './ask-all.ts';
+import { askAll, isEqualTo, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
@@ -17,7 +17,7 @@ import { storageHost } from '../../test/support/storage-host.ts';
 export type Verdict = {
   readonly outcome: 'right' | 'error' | 'refused' | 'wrong';
   /** What was wrong, or the first error. */
-  readonly why: string;
+  readonly reason: string;
 };
 
 export const PETS: readonly ArchivedPet[] = archivedPets(24);
@@ -44,8 +44,13 @@ export async function writeSmallFile(file: string): Promise<void> {
 }
 
 /** Changes a byte of a copy of the file, and asks a service on it for everything. */
-export async function judgeFlip(sound: Buffer, file: string, offset: number, mask: number): Promise<Verdict> {
-  const bytes = Buffer.from(sound);
+export async function judgeFlip(
+  soundBytes: Buffer,
+  file: string,
+  offset: number,
+  mask: number,
+): Promise<Verdict> {
+  const bytes = Buffer.from(soundBytes);
   bytes[offset]! ^= mask;
   await writeFile(file, bytes);
   let storage: SqliteStorage;
@@ -53,7 +58,7 @@ export async function judgeFlip(sound: Buffer, file: string, offset: number, mas
     storage = await openSqliteStorage(file, storageHost());
   } catch (error) {
     const isOneLine = error instanceof StorageSetupError && !error.message.includes('\n');
-    return { outcome: isOneLine ? 'refused' : 'wrong', why: String(error) };
+    return { outcome: isOneLine ? 'refused' : 'wrong', reason: String(error) };
   }
   try {
     return await judge(storage);
@@ -63,27 +68,27 @@ export async function judgeFlip(sound: Buffer, file: string, offset: number, mas
 }
 
 async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
-  const hasDamaged = (given: unknown) =>
+  const hasDamagedKey = (given: unknown) =>
     Array.isArray(given) && given.some((one) => one instanceof DamagedApiKey);
   // A key whose id is damaged is unknown. The list reports it.
-  const isReported = await keys.list().then(hasDamaged, () => true);
+  const isKeyDamageReported = await keys.list().then(hasDamagedKey, () => true);
   // A new method of the port does not compile until it is asked.
-  const ofPets: Readonly<Record<keyof PetRepository, readonly Question[]>> = {
+  const questionsByMethod: Readonly<Record<keyof PetRepository, readonly Question[]>> = {
     findById: numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
       const pet = PETS.find(({ id }) => id === BigInt(number));
-      return [`pet ${number}`, () => pets.findById(BigInt(number)), is(pet && withoutKey(pet))];
+      return [`pet ${number}`, () => pets.findById(BigInt(number)), isEqualTo(pet && withoutKey(pet))];
     }),
     list: [undefined, ...PET_STATUSES].flatMap((status): Question[] => {
       const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(withoutKey);
       return [
-        [`list ${status}`, () => pets.list({ status, limit: 100 }), is(expected)],
-        [`page ${status}`, () => pets.list({ status, limit: 4 }), is(expected.slice(0, 4))],
+        [`list ${status}`, () => pets.list({ status, limit: 100 }), isEqualTo(expected)],
+        [`page ${status}`, () => pets.list({ status, limit: 4 }), isEqualTo(expected.slice(0, 4))],
       ];
     }),
     insertOnce: PETS.flatMap(({ idempotency, ...pet }): Question[] => {
       if (idempotency === undefined) return [];
       const replay = () => pets.insertOnce(newPet(pet), idempotency);
-      return [[`replay ${pet.id}`, replay, is({ pet, replayed: true })]];
+      return [[`replay ${pet.id}`, replay, isEqualTo({ pet, replayed: true })]];
     }),
     insert: [
       [
@@ -91,26 +96,26 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
         () => pets.insert(aPet({ name: 'New', categoryId: 1n })),
         async (added) => {
           const { id, name } = added as Pet;
-          return id > RESERVED_ID && name === 'New' && is(added)(await pets.findById(id));
+          return id > RESERVED_ID && name === 'New' && isEqualTo(added)(await pets.findById(id));
         },
       ],
     ],
   };
-  const { findById, list, ...writes } = ofPets;
+  const { findById, list, ...writes } = questionsByMethod;
   const questions: Question[] = [
     ...findById,
     ...list,
-    ['archive', () => archive.read(BEFORE_EVERY_ID, 100), is(PETS)],
-    ['keys', () => keys.list(), (given) => is(KEYS)(given) || hasDamaged(given)],
+    ['archive', () => archive.read(BEFORE_EVERY_ID, 100), isEqualTo(PETS)],
+    ['keys', () => keys.list(), (given) => isEqualTo(KEYS)(given) || hasDamagedKey(given)],
     ...KEYS.map((key): Question => {
-      const find = async () => (await keys.findById(key.id)) ?? (isReported ? key : undefined);
-      return [`key ${key.id}`, find, is(key)];
+      const find = async () => (await keys.findById(key.id)) ?? (isKeyDamageReported ? key : undefined);
+      return [`key ${key.id}`, find, isEqualTo(key)];
     }),
     ...Object.values(writes).flat(),
   ];
   const { wrong, errors } = await askAll(questions);
   const outcome = wrong.length > 0 ? 'wrong' : errors.length > 0 ? 'error' : 'right';
-  return { outcome, why: wrong[0] ?? errors[0] ?? '' };
+  return { outcome, reason: wrong[0] ?? errors[0] ?? '' };
 }
 
 function withoutKey(pet: ArchivedPet): Pet {

@@ -31,7 +31,7 @@ import { fakeClock } from '../../test/support/fake-clock.ts';
 import { databasePool, freshDatabase, openClient } from '../../test/support/mongo-database.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { leftOut, mongo } from '../../test/support/shared-mongo.ts';
-import { askAll, is, type Question } from './ask-all.ts';
+import { askAll, isEqualTo, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -89,14 +89,14 @@ const KEYS = numbers(Object.keys(VALUES).length + 1).map((n) => ({
   originId: aKey(99).id,
 }));
 
-async function opened() {
+async function openDatabase() {
   const { url, db } = await emptyDatabase();
   const { client, reads } = await openClient(url, { maxPoolSize: 2 });
   return { db, storage: client.db(), reads };
 }
 
 /** Gives a field of each document another value. @returns what was given, in the order of the documents */
-async function giveValues(db: Db, name: string, ids: readonly unknown[], field: string) {
+async function setValues(db: Db, name: string, ids: readonly unknown[], field: string) {
   const values = Object.entries(VALUES);
   const updates = values.map(([, value], n) => ({
     updateOne: {
@@ -110,7 +110,7 @@ async function giveValues(db: Db, name: string, ids: readonly unknown[], field: 
 }
 
 /** Gives a field of one document each of the values, one after the other. */
-async function* eachValue(db: Db, name: string, _id: unknown, field: string): AsyncGenerator<string> {
+async function* setEachValue(db: Db, name: string, _id: unknown, field: string): AsyncGenerator<string> {
   for (const [type, value] of Object.entries(VALUES)) {
     const update: Document = value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
     await db.collection(name).updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
@@ -124,16 +124,16 @@ function questionsAbout(index: number, pets: PetRepository, archive: PetArchive)
   const page = { after: id - 1n, limit: 1 };
   const replay = () => pets.insertOnce(newPet(draft), idempotencyFor(draft.name));
   // A new method of the port does not compile until it is asked. The test itself inserts one more pet.
-  const ofPets: Readonly<Record<Exclude<keyof PetRepository, 'insert'>, readonly Question[]>> = {
-    findById: [['pet', () => pets.findById(id), is(PETS[index])]],
+  const questionsByMethod: Readonly<Record<Exclude<keyof PetRepository, 'insert'>, readonly Question[]>> = {
+    findById: [['pet', () => pets.findById(id), isEqualTo(PETS[index])]],
     list: [
-      ['list', () => pets.list(page), is([PETS[index]])],
-      ['list sold', () => pets.list({ ...page, status: 'sold' }), is([PETS[index]])],
+      ['list', () => pets.list(page), isEqualTo([PETS[index]])],
+      ['list sold', () => pets.list({ ...page, status: 'sold' }), isEqualTo([PETS[index]])],
     ],
-    insertOnce: [['replay', replay, is({ pet: PETS[index], replayed: true })]],
+    insertOnce: [['replay', replay, isEqualTo({ pet: PETS[index], replayed: true })]],
   };
-  const archived: Question = ['archive', () => archive.read(page.after, 1), is([ARCHIVED[index]])];
-  return [...Object.values(ofPets).flat(), archived];
+  const archived: Question = ['archive', () => archive.read(page.after, 1), isEqualTo([ARCHIVED[index]])];
+  return [...Object.values(questionsByMethod).flat(), archived];
 }
 
 /** What is stored is valid, and no reader can tell that it is another value. */
@@ -149,7 +149,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
   it.each(['name', 'categoryId', 'status', 'op', 'idem', 'idem.k', 'idem.fp', 'extra'])(
     'of a pet: %s',
     async (field) => {
-      const { db, storage, reads } = await opened();
+      const { db, storage, reads } = await openDatabase();
       const [pets, archive] = [new MongoPetRepository(storage, reads), new MongoPetArchive(storage, reads)];
       await archive.write(ARCHIVED);
       const ids = PETS.filter((_, n) => n % 2 === 0).map(({ id }) => id);
@@ -159,7 +159,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
         expect(noticeable, type).toStrictEqual([]);
       };
       // At once: they share round trips.
-      await Promise.all((await giveValues(db, 'pets', ids, field)).map(judge));
+      await Promise.all((await setValues(db, 'pets', ids, field)).map(judge));
       const { id } = await pets.insert(aPet({ name: 'new', categoryId: 4n }));
       expect(id).toBeGreaterThan(PETS.at(-1)!.id);
     },
@@ -179,20 +179,20 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     'originId',
     'extra',
   ])('of an API key: %s', async (field) => {
-    const { db, storage, reads } = await opened();
+    const { db, storage, reads } = await openDatabase();
     const keys = new MongoApiKeyRepository(storage, reads);
     const [first, ...others] = KEYS;
     await keys.insert(first!);
     const document = await db.collection('api_keys').findOne();
     await db.collection('api_keys').insertMany(others.map(({ id }) => ({ ...document, _id: id as never })));
     const ids = KEYS.map(({ id }) => id);
-    const values = await giveValues(db, 'api_keys', ids, field);
+    const values = await setValues(db, 'api_keys', ids, field);
     const listed = await keys.list();
 
     expect(listed).toHaveLength(KEYS.length);
     expect(listed).toContainEqual(KEYS.at(-1));
     const judge = async ([type, value]: readonly [string, unknown], n: number) => {
-      const isRight = (given: unknown) => is(KEYS[n])(given) || isOther(field, value, given);
+      const isRight = (given: unknown) => isEqualTo(KEYS[n])(given) || isOtherValidValue(field, value, given);
       const inList = listed.find(({ id }) => id === ids[n]);
       const { wrong } = await askAll([
         ['key', () => keys.findById(ids[n]!), isRight],
@@ -204,9 +204,9 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
   });
 
   it('of a fence', async () => {
-    const { db, storage, reads } = await opened();
+    const { db, storage, reads } = await openDatabase();
     await new MongoPetArchive(storage, reads).reserve(500n);
-    for await (const type of eachValue(db, 'pets', 500, 'upTo')) {
+    for await (const type of setEachValue(db, 'pets', 500, 'upTo')) {
       const pets = new MongoPetRepository(storage, reads);
       expect(await pets.insert(aPet({ name: type })), type).toMatchObject({ id: 501n });
       await db.collection('pets').deleteOne({ _id: 501 as never });
@@ -216,7 +216,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
   it('of the schema', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { client } = await openClient(url);
-    for await (const type of eachValue(db, 'schema', 'petstore', 'version')) {
+    for await (const type of setEachValue(db, 'schema', 'petstore', 'version')) {
       const stored = await readSchema(client.db());
       expect(versionProblem(stored, 'petstore', 'petstore migrate'), type).toContain('petstore');
     }
@@ -224,7 +224,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
 });
 
 /** A valid value that is not the stored one: no database can tell. */
-function isOther(field: string, value: unknown, given: unknown): boolean {
+function isOtherValidValue(field: string, value: unknown, given: unknown): boolean {
   if (given === undefined || given instanceof DamagedApiKey) return false;
   const isDate = value instanceof Date && field.endsWith('At');
   const isText = value === 'x' && field === 'label';

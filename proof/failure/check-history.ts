@@ -6,11 +6,11 @@ import { type Pet, VisiblePets } from './visible-pets.ts';
 export type Verdict = {
   readonly violations: readonly Violation[];
   /** Pets of unknown outcome that were seen. Neither right nor wrong. */
-  readonly unknownFound: number;
+  readonly foundUnknownCount: number;
 };
 
 /** In UTF-16 code units. */
-const MAX_EVIDENCE = 500;
+const MAX_EVIDENCE_LENGTH = 500;
 
 /**
  * Decides whether a history is linearizable: whether all calls could have happened one after the other, each at some
@@ -33,11 +33,11 @@ export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Ve
   const report: Report = (rule, subject, why, ...evidence) => {
     if (reported.has(`${rule} ${subject}`)) return;
     reported.add(`${rule} ${subject}`);
-    violations.push({ rule, what: [`${subject} ${why}`, ...evidence.map(describe)].join('\n    ') });
+    violations.push({ rule, what: [`${subject} ${why}`, ...evidence.map(describeCall)].join('\n    ') });
   };
   const creates = calls.filter((call) => call.type === 'create');
   const requests = Map.groupBy(creates, ({ content }) => content);
-  const pets = findPets(calls, requests, report);
+  const pets = findShownPets(calls, requests, report);
   checkAcknowledgements(requests, pets, report);
   checkIdempotencyKeys(creates, pets, report);
   checkIdOrder(requests, pets, report);
@@ -46,42 +46,43 @@ export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Ve
   const unknownFound = [...pets.keys()].filter((content) => {
     return requests.get(content)?.every(({ outcome }) => outcome !== 'acknowledged');
   });
-  return { violations, unknownFound: unknownFound.length };
+  return { violations, foundUnknownCount: unknownFound.length };
 }
 
 type Requests = ReadonlyMap<string, readonly Create[]>;
 type Pets = ReadonlyMap<string, Pet>;
 
 /** The pets that a client has asked for, by content, each with the first call that showed it. */
-function findPets(calls: readonly Call[], requests: Requests, report: Report): Pets {
+function findShownPets(calls: readonly Call[], requests: Requests, report: Report): Pets {
   const pets = new Map<string, Pet>();
   const byId = new Map<number, Pet>();
   for (const call of calls.toSorted((a, b) => a.endMs - b.endMs)) {
-    for (const json of shownBy(call)) {
+    for (const json of petsShownBy(call)) {
       const parts = parsePet(json);
       if (parts === undefined) {
         report('wrong answer', json, 'is no pet', call);
         continue;
       }
       const { id, content } = parts;
-      const asked = requests.get(content)?.filter(({ outcome }) => outcome !== 'refused') ?? [];
-      if (!asked.some(({ beginMs }) => beginMs <= call.endMs)) {
+      const possibleRequests = requests.get(content)?.filter(({ outcome }) => outcome !== 'refused') ?? [];
+      if (!possibleRequests.some(({ beginMs }) => beginMs <= call.endMs)) {
         report('unrequested', json, 'was shown', call, ...(requests.get(content) ?? []));
         continue;
       }
-      const known = pets.get(content) ?? { id, content, shown: call };
-      const other = byId.get(id) ?? known;
-      if (known.id !== id) report('second pet', content, `has ${known.id} and ${id}`, known.shown, call);
-      if (other.content !== content) report('id twice', `${id}`, 'has two pets', other.shown, call);
-      pets.set(content, known);
-      byId.set(id, other);
+      const pet = pets.get(content) ?? { id, content, firstCall: call };
+      const petWithId = byId.get(id) ?? pet;
+      if (pet.id !== id) report('second pet', content, `has ${pet.id} and ${id}`, pet.firstCall, call);
+      if (petWithId.content !== content)
+        report('id twice', `${id}`, 'has two pets', petWithId.firstCall, call);
+      pets.set(content, pet);
+      byId.set(id, petWithId);
     }
   }
   return pets;
 }
 
 /** The JSON of every pet in the answer. */
-function shownBy(call: Call): readonly string[] {
+function petsShownBy(call: Call): readonly string[] {
   if (call.type === 'page' || call.type === 'survey') return call.pets ?? [];
   return 'answer' in call && call.answer !== undefined ? [call.answer] : [];
 }
@@ -100,18 +101,22 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
       report('wrong answer', content, `got ${answer}`, create);
     }
-    const made = creates.filter(({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true);
-    if (made.length > 1) report('wrong answer', content, 'was acknowledged twice as new', ...made);
+    const newPetAnswers = creates.filter(
+      ({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true,
+    );
+    if (newPetAnswers.length > 1)
+      report('wrong answer', content, 'was acknowledged twice as new', ...newPetAnswers);
     const replays = creates.filter(({ replayed }) => replayed === true);
-    const mayHaveMade = made.length > 0 ? made : creates.filter(({ outcome }) => outcome === 'unknown');
+    const possibleCreators =
+      newPetAnswers.length > 0 ? newPetAnswers : creates.filter(({ outcome }) => outcome === 'unknown');
     const pet = pets.get(content);
-    if (pet === undefined || mayHaveMade.some(({ beginMs }) => beginMs <= pet.shown.endMs)) continue;
+    if (pet === undefined || possibleCreators.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
     report(
       'wrong answer',
       content,
       'was there before the request that made it',
-      pet.shown,
-      ...made,
+      pet.firstCall,
+      ...newPetAnswers,
       ...replays,
     );
   }
@@ -119,26 +124,35 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
 
 /** An Idempotency-Key belongs to an API key, and to one content. */
 function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Report): void {
-  const keyed = creates.filter(({ key }) => key !== undefined);
-  for (const [key, same] of Map.groupBy(keyed, (create) => `${create.apiKey} ${create.key}`)) {
-    const contents = new Set(same.map(({ content }) => content).filter((content) => pets.has(content)));
-    if (contents.size > 1) report('second pet', key, `has ${[...contents].join(' and ')}`, ...same);
+  const keyedCreates = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
+  for (const [key, sameKeyCreates] of Map.groupBy(
+    keyedCreates,
+    (create) => `${create.apiKey} ${create.idempotencyKey}`,
+  )) {
+    const contents = new Set(
+      sameKeyCreates.map(({ content }) => content).filter((content) => pets.has(content)),
+    );
+    if (contents.size > 1) report('second pet', key, `has ${[...contents].join(' and ')}`, ...sameKeyCreates);
   }
 }
 
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
-  const shown = [...pets.values()].toSorted((a, b) => a.shown.endMs - b.shown.endMs);
-  const asked = shown
-    .map((pet) => ({ pet, beginMs: Math.min(...(requests.get(pet.content) ?? []).map(({ beginMs }) => beginMs)) }))
+  const shownPets = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
+  const requestedPets = shownPets
+    .map((pet) => ({
+      pet,
+      beginMs: Math.min(...(requests.get(pet.content) ?? []).map(({ beginMs }) => beginMs)),
+    }))
     .toSorted((a, b) => a.beginMs - b.beginMs);
-  let next = 0;
-  let greatest: Pet | undefined;
-  for (const { pet, beginMs } of asked) {
-    for (; next < shown.length && shown[next]!.shown.endMs < beginMs; next++) {
-      if (greatest === undefined || shown[next]!.id > greatest.id) greatest = shown[next];
+  let nextIndex = 0;
+  let greatestPet: Pet | undefined;
+  for (const { pet, beginMs } of requestedPets) {
+    for (; nextIndex < shownPets.length && shownPets[nextIndex]!.firstCall.endMs < beginMs; nextIndex++) {
+      if (greatestPet === undefined || shownPets[nextIndex]!.id > greatestPet.id)
+        greatestPet = shownPets[nextIndex];
     }
-    if (greatest === undefined || greatest.id < pet.id) continue;
-    report('id order', petName(pet), 'came after a greater id', greatest.shown, pet.shown);
+    if (greatestPet === undefined || greatestPet.id < pet.id) continue;
+    report('id order', petName(pet), 'came after a greater id', greatestPet.firstCall, pet.firstCall);
   }
 }
 
@@ -147,13 +161,13 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
   for (const call of calls) {
     switch (call.type) {
       case 'get': {
-        const answered = parsePet(call.answer ?? '')?.id;
-        if (call.answer !== undefined && answered !== call.id) {
+        const answeredId = parsePet(call.answer ?? '')?.id;
+        if (call.answer !== undefined && answeredId !== call.id) {
           report('wrong answer', `the pet ${call.id}`, `was answered ${call.answer}`, call);
         }
         if (call.status !== 404) break;
-        const missed = visible.withId(call.id, call.beginMs);
-        if (missed) report('missed', petName(missed), 'was not found', missed.shown, call);
+        const missedPet = visible.withId(call.id, call.beginMs);
+        if (missedPet) report('missed', petName(missedPet), 'was not found', missedPet.firstCall, call);
         break;
       }
       case 'page': {
@@ -162,16 +176,16 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
         checkPage(call, ids, report);
         const { after, filter, beginMs } = call;
         const upTo =
-          call.more === true ? ids.reduce((greatest, id) => Math.max(greatest, id), after) : Infinity;
-        for (const pet of visible.in({ after, upTo, filter, beginMs }, new Set(ids))) {
-          report('missed', petName(pet), 'was missing on a page', pet.shown, call);
+          call.hasNext === true ? ids.reduce((greatest, id) => Math.max(greatest, id), after) : Infinity;
+        for (const pet of visible.inRange({ after, upTo, filter, beginMs }, new Set(ids))) {
+          report('missed', petName(pet), 'was missing on a page', pet.firstCall, call);
         }
         break;
       }
       case 'survey': {
-        const everything = { after: 0, upTo: Infinity, filter: undefined, beginMs: call.beginMs };
-        for (const pet of visible.in(everything, new Set(idsOf(call.pets)))) {
-          report('lost', petName(pet), 'was missing in the storage', pet.shown, call);
+        const wholeStorage = { after: 0, upTo: Infinity, filter: undefined, beginMs: call.beginMs };
+        for (const pet of visible.inRange(wholeStorage, new Set(idsOf(call.pets)))) {
+          report('lost', petName(pet), 'was missing in the storage', pet.firstCall, call);
         }
         break;
       }
@@ -184,10 +198,10 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
 }
 
 function checkPage(page: Page, ids: readonly number[], report: Report): void {
-  const { pets = [], after, limit, more, filter } = page;
+  const { pets = [], after, limit, hasNext, filter } = page;
   const isAscending = ids.every((id, index) => id > (ids[index - 1] ?? after));
   if (!isAscending) report('wrong page', page.url, 'has pets out of order, or again', page);
-  if (pets.length > limit || (more === true && pets.length < limit)) {
+  if (pets.length > limit || (hasNext === true && pets.length < limit)) {
     report('wrong page', page.url, `has ${pets.length} pets`, page);
   }
   if (filter !== undefined && !pets.every((json) => json.endsWith(`"status":"${filter}"}`))) {
@@ -203,7 +217,7 @@ function petName({ id, content }: Pet): string {
   return `{"id":${id},${content}`;
 }
 
-function describe(call: Call): string {
+function describeCall(call: Call): string {
   const text = JSON.stringify(call);
-  return text.length > MAX_EVIDENCE ? `${text.slice(0, MAX_EVIDENCE)}…` : text;
+  return text.length > MAX_EVIDENCE_LENGTH ? `${text.slice(0, MAX_EVIDENCE_LENGTH)}…` : text;
 }

@@ -14,22 +14,25 @@ export function checkKeys(calls: readonly Call[], report: Report): void {
   for (const call of calls) {
     if (!('status' in call) || call.status === undefined || call.status >= 500) continue;
     const { apiKey = 'the key in API_KEYS', status } = call;
-    const of = byKey.get(apiKey) ?? [];
+    const keyChanges = byKey.get(apiKey) ?? [];
     if (status === 401) {
-      const isKnown = call.apiKey === undefined || of.some((change) => isCreated(change, call));
-      const mayBeRevoked = of.some(({ type, beginMs }) => type === 'key revoked' && beginMs <= call.endMs);
-      if (isKnown && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...of, call);
+      const isKnown =
+        call.apiKey === undefined || keyChanges.some((change) => isCreationBefore(change, call));
+      const mayBeRevoked = keyChanges.some(
+        ({ type, beginMs }) => type === 'key revoked' && beginMs <= call.endMs,
+      );
+      if (isKnown && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...keyChanges, call);
     } else {
-      const revoked = of.find((change) => isRevoked(change, call));
-      if (revoked) report('revoked key accepted', apiKey, 'was accepted', revoked, call);
+      const revocation = keyChanges.find((change) => isRevocationLongBefore(change, call));
+      if (revocation) report('revoked key accepted', apiKey, 'was accepted', revocation, call);
     }
   }
 }
 
-function isCreated({ type, outcome, endMs }: KeyChange, call: Request): boolean {
+function isCreationBefore({ type, outcome, endMs }: KeyChange, call: Request): boolean {
   return type === 'key created' && outcome === 'acknowledged' && endMs < call.beginMs;
 }
 
-function isRevoked({ type, outcome, endMs }: KeyChange, call: Request): boolean {
+function isRevocationLongBefore({ type, outcome, endMs }: KeyChange, call: Request): boolean {
   return type === 'key revoked' && outcome === 'acknowledged' && endMs + REVOKED_WITHIN_MS < call.beginMs;
 }

@@ -1,4 +1,4 @@
-import { type Create, type History, type Request, type Wish, wishesOf } from './history.ts';
+import { type Create, type History, type Request, type WantedPet, wantedPetsOf } from './history.ts';
 
 /** The figures of a history. `undefined` where nothing was measured. */
 export type Figures = {
@@ -9,21 +9,21 @@ export type Figures = {
   /** Requests to add a pet, retries included. */
   readonly attempts: number;
   /** The next three count pets. */
-  readonly acknowledged: number;
-  readonly refused: number;
-  readonly unknown: number;
+  readonly acknowledgedPets: number;
+  readonly refusedPets: number;
+  readonly unknownPets: number;
   /** Acknowledged with the pet of an earlier attempt. */
-  readonly replayed: number;
+  readonly replayedAnswers: number;
   /** Answers of 200 or 404 to a request for one pet, and pages. */
-  readonly reads: number;
+  readonly answeredReads: number;
   /** Valid requests with a 4xx answer, and wrong requests with any answer but 400. */
-  readonly wronglyBlamed: number;
+  readonly wronglyBlamedRequests: number;
   /** 5xx other than 503. */
-  readonly serverErrors: number;
+  readonly other5xx: number;
   /** 503. */
-  readonly unavailable: number;
+  readonly answers503: number;
   /** 503 without Retry-After. */
-  readonly withoutRetryAfter: number;
+  readonly answers503WithoutRetryAfter: number;
   /** Requests without the right answer. A refused connection does not count: the request was never sent. */
   readonly failedRequests: number;
   /** Between two acknowledgements, or one and the start or the end of the load. */
@@ -35,29 +35,32 @@ export type Figures = {
 
 type Phase = 'before' | 'during' | 'after';
 
-export function figures(history: History): Figures {
+export function computeFigures(history: History): Figures {
   const requests = requestsOf(history);
   const attempts = requests.filter((request) => request.type === 'create');
-  const wishes = wishesOf(history);
-  const unavailable = requests.filter(({ status }) => status === 503);
-  const answered = requests.filter(({ status }) => status !== undefined);
+  const wantedPets = wantedPetsOf(history);
+  const requests503 = requests.filter(({ status }) => status === 503);
+  const answeredRequests = requests.filter(({ status }) => status !== undefined);
   return {
     loadMs: history.endMs - history.beginMs,
     requests: requests.length,
     attempts: attempts.length,
-    acknowledged: count(wishes, ({ outcome }) => outcome === 'acknowledged'),
-    refused: count(wishes, ({ outcome }) => outcome === 'refused'),
-    unknown: count(wishes, ({ outcome }) => outcome === 'unknown'),
-    replayed: count(attempts, ({ replayed }) => replayed === true),
-    reads: count(requests, isAnsweredRead),
-    wronglyBlamed: count(requests, isWronglyBlamed),
-    serverErrors: count(requests, ({ status = 0 }) => status >= 500 && status !== 503),
-    unavailable: unavailable.length,
-    withoutRetryAfter: count(unavailable, ({ retryAfter }) => !/^[1-9]\d*$/.test(retryAfter ?? '')),
+    acknowledgedPets: count(wantedPets, ({ outcome }) => outcome === 'acknowledged'),
+    refusedPets: count(wantedPets, ({ outcome }) => outcome === 'refused'),
+    unknownPets: count(wantedPets, ({ outcome }) => outcome === 'unknown'),
+    replayedAnswers: count(attempts, ({ replayed }) => replayed === true),
+    answeredReads: count(requests, isAnsweredRead),
+    wronglyBlamedRequests: count(requests, isWronglyBlamed),
+    other5xx: count(requests, ({ status = 0 }) => status >= 500 && status !== 503),
+    answers503: requests503.length,
+    answers503WithoutRetryAfter: count(requests503, ({ retryAfter }) => !/^[1-9]\d*$/.test(retryAfter ?? '')),
     failedRequests: count(requests, (request) => !isExpected(request) && request.failure !== 'ECONNREFUSED'),
     longestGapMs: longestGapMs(history),
-    p99Ms: percentiles(wishes, history.fault),
-    slowestAnswerMs: answered.reduce((slowest, { beginMs, endMs }) => Math.max(slowest, endMs - beginMs), 0),
+    p99Ms: computeP99(wantedPets, history.fault),
+    slowestAnswerMs: answeredRequests.reduce(
+      (slowest, { beginMs, endMs }) => Math.max(slowest, endMs - beginMs),
+      0,
+    ),
   };
 }
 
@@ -96,8 +99,8 @@ function isAcknowledgement(call: History['calls'][number]): call is Create {
   return call.type === 'create' && call.outcome === 'acknowledged';
 }
 
-function percentiles(wishes: readonly Wish[], fault: History['fault']): Figures['p99Ms'] {
-  const acknowledged = wishes.filter(({ outcome }) => outcome === 'acknowledged');
+function computeP99(wantedPets: readonly WantedPet[], fault: History['fault']): Figures['p99Ms'] {
+  const acknowledged = wantedPets.filter(({ outcome }) => outcome === 'acknowledged');
   const byPhase = Map.groupBy(acknowledged, (wish) => phaseOf(wish, fault));
   const p99 = (phase: Phase) => {
     const times = (byPhase.get(phase) ?? [])
@@ -109,11 +112,11 @@ function percentiles(wishes: readonly Wish[], fault: History['fault']): Figures[
 }
 
 /** A request that the fault can have affected is `during`. */
-function phaseOf(wish: Wish, fault: History['fault']): Phase {
-  if (fault === undefined || wish.endMs < fault.from) return 'before';
-  return wish.beginMs > fault.to ? 'after' : 'during';
+function phaseOf(wantedPet: WantedPet, fault: History['fault']): Phase {
+  if (fault === undefined || wantedPet.endMs < fault.from) return 'before';
+  return wantedPet.beginMs > fault.to ? 'after' : 'during';
 }
 
-function count<T>(all: readonly T[], is: (one: T) => boolean): number {
-  return all.filter(is).length;
+function count<T>(items: readonly T[], is: (one: T) => boolean): number {
+  return items.filter(is).length;
 }

@@ -4,36 +4,44 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { ask } from './ask.ts';
 import type { Attack } from './attacker.ts';
-import { figures } from './figures.ts';
-import { haproxyBefore } from './haproxy-before.ts';
+import { computeFigures } from './figures.ts';
+import { startHaproxy } from './haproxy-before.ts';
 import type { Scenario } from './scenario.ts';
 import { AUTHORIZATION } from './service-process.ts';
 import type { SqliteStore } from './sqlite-store.ts';
 
 const FLOOD_BYTES = 64 * 1024;
-const KEY = `Authorization: ${AUTHORIZATION.authorization}\r\n`;
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${KEY}\r\n`;
-const pipelined = (request: string) => request.repeat(FLOOD_BYTES / request.length);
-const POST = `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n${KEY}Content-Type: application/json\r\n`;
-const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`;
-const SPACE = '1\r\n \r\n';
+const KEY_HEADER = `Authorization: ${AUTHORIZATION.authorization}\r\n`;
+const getRequest = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}\r\n`;
+const fillFlood = (request: string) => request.repeat(FLOOD_BYTES / request.length);
+const POST_HEAD = `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}Content-Type: application/json\r\n`;
+const CHUNKED_HEAD = `${POST_HEAD}Transfer-Encoding: chunked\r\n\r\n`;
+const SPACE_CHUNK = '1\r\n \r\n';
 /** It fills the buffer of HAProxy, which then passes on each piece as it comes. */
-const FULL = `5000\r\n${' '.repeat(0x5000)}\r\n`;
+const LARGE_CHUNK = `5000\r\n${' '.repeat(0x5000)}\r\n`;
 /** 1.7 MB, for which no key is needed. */
-const SCRIPT = get('/docs/swagger-ui-bundle.js');
+const SCRIPT_REQUEST = getRequest('/docs/swagger-ui-bundle.js');
 
 /** None of them adds a pet. */
-const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addresses' | 'counts'>>> = {
-  'pipelined requests': { connections: 1_000, first: pipelined(get('/v1/pets/1')) },
-  'one-byte chunks': { connections: 300, first: CHUNKED + SPACE.repeat(FLOOD_BYTES) },
-  'slow one-byte chunks': { connections: 300, first: CHUNKED + FULL, more: [SPACE, 50] },
-  'heads that never end': { connections: 5_200, first: `${POST}X-A: `, more: ['a', 1_000] },
-  'slow readers': { connections: 1_000, first: pipelined(get('/v1/pets')), readsSlowly: true },
-  'slow readers of the page': { connections: 100, first: SCRIPT, readsSlowly: true },
+const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addressCount' | 'counts'>>> = {
+  'pipelined requests': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets/1')) },
+  'one-byte chunks': { connectionCount: 300, firstText: CHUNKED_HEAD + SPACE_CHUNK.repeat(FLOOD_BYTES) },
+  'slow one-byte chunks': {
+    connectionCount: 300,
+    firstText: CHUNKED_HEAD + LARGE_CHUNK,
+    repeatedText: [SPACE_CHUNK, 50],
+  },
+  'heads that never end': {
+    connectionCount: 5_200,
+    firstText: `${POST_HEAD}X-A: `,
+    repeatedText: ['a', 1_000],
+  },
+  'slow readers': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets')), readsSlowly: true },
+  'slow readers of the page': { connectionCount: 100, firstText: SCRIPT_REQUEST, readsSlowly: true },
 };
 
 /** The highest resident memory of a process since it began. */
-async function highestMib(pid: number): Promise<number> {
+async function readHighestMemoryMib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
@@ -44,42 +52,49 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
     alone: true,
     async play(stage, { file }) {
       if (process.platform !== 'linux') {
-        stage.leftOut = 'only Linux has all addresses of 127.0.0.0/8, and /proc';
+        stage.skipReason = 'only Linux has all addressCount of 127.0.0.0/8, and /proc';
         return;
       }
-      const service = await stage.service({ DATABASE_URL: `sqlite:${file}`, TRUST_PROXY: 'true' });
-      const proxy = await haproxyBefore(stage, [service, service]);
+      const service = await stage.startService({ DATABASE_URL: `sqlite:${file}`, TRUST_PROXY: 'true' });
+      const proxy = await startHaproxy(stage, [service, service]);
       if (proxy === undefined) return;
-      const load = await stage.load([proxy], { clients: 4 });
-      load.fault();
-      const attacks = [250, 1].map((addresses) => {
+      const load = await stage.startLoad([proxy], { clients: 4 });
+      load.beginFault();
+      const attacks = [250, 1].map((addressCount) => {
         const counts = new Float64Array(new SharedArrayBuffer(16));
-        const workerData: Attack = { ...attack, port: Number(new URL(proxy.url).port), addresses, counts };
+        const workerData: Attack = { ...attack, port: Number(new URL(proxy.url).port), addressCount, counts };
         const worker = new Worker(new URL('./attacker.ts', import.meta.url), { workerData });
-        stage.owned.defer(async () => void (await worker.terminate()));
+        stage.resources.defer(async () => void (await worker.terminate()));
         return workerData;
       });
-      const over = new AbortController();
-      void stage.letRun(20).then(() => over.abort());
+      const loadEnd = new AbortController();
+      void stage.letRun(20).then(() => loadEnd.abort());
       let slowestMs = 0;
-      for (; !over.signal.aborted; await sleep(50)) {
+      for (; !loadEnd.signal.aborted; await sleep(50)) {
         const begunMs = performance.now();
         const { status } = await ask(`${proxy.url}/livez`, { agent: new Agent() });
         stage.expect(`a new connection gets 200 (it was ${status})`, status === 200);
         slowestMs = Math.max(slowestMs, performance.now() - begunMs);
       }
-      for (const { addresses, connections, counts } of attacks) {
+      for (const { addressCount, connectionCount, counts } of attacks) {
         const [closed, bytes] = counts;
-        stage.notes.push(`${addresses} addresses: ${closed} of ${connections} closed, ${bytes} bytes read`);
+        stage.notes.push(
+          `${addressCount} addresses: ${closed} of ${connectionCount} closed, ${bytes} bytes read`,
+        );
       }
-      load.healed();
+      load.endFault();
       await load.stop();
-      const { failedRequests, slowestAnswerMs } = figures(load.history);
-      stage.bar('requests of others that failed', failedRequests, 0, '');
-      stage.bar('slowest answer to others', slowestAnswerMs, 2_000);
-      stage.bar('slowest answer on a new connection', slowestMs, 2_000);
-      stage.bar('highest memory of the service', await highestMib(service.pid), 256, 'MiB');
-      stage.bar('highest memory of HAProxy', await highestMib(proxy.pid), 128, 'MiB');
+      const { failedRequests, slowestAnswerMs } = computeFigures(load.history);
+      stage.expectAtMost('requests of others that failed', failedRequests, 0, '');
+      stage.expectAtMost('slowest answer to others', slowestAnswerMs, 2_000);
+      stage.expectAtMost('slowest answer on a new connection', slowestMs, 2_000);
+      stage.expectAtMost(
+        'highest memory of the service',
+        await readHighestMemoryMib(service.pid),
+        256,
+        'MiB',
+      );
+      stage.expectAtMost('highest memory of HAProxy', await readHighestMemoryMib(proxy.pid), 128, 'MiB');
     },
   }),
 );

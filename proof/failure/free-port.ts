@@ -3,17 +3,17 @@ import { createServer } from 'node:net';
 
 // Below the ephemeral port range (32768 and up on Linux). Outgoing connections could take a port of that range while
 // its server is down, even the connection of a client that tries to reach the server.
-const FIRST = 20_000;
-const COUNT = 10_000;
+const FIRST_PORT = 20_000;
+const PORT_COUNT = 10_000;
 
-const given = new Set<number>();
+const assignedPorts = new Set<number>();
 
 /** A port on loopback that a server can reuse after it was killed. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FIRST + Math.floor(Math.random() * COUNT);
-    if (given.has(port) || !(await isFree(port))) continue;
-    given.add(port);
+    const port = FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
+    if (assignedPorts.has(port) || !(await isFree(port))) continue;
+    assignedPorts.add(port);
     return port;
   }
 }

@@ -10,13 +10,13 @@ import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
 /** HAProxy as `deploy/haproxy` ships it, in front of two services. Without it the scenario is left out. */
-export async function haproxyBefore(
+export async function startHaproxy(
   stage: Stage,
   services: readonly Pick<ServiceProcess, 'url'>[],
 ): Promise<{ readonly url: string; readonly pid: number } | undefined> {
   const program = await onPath('haproxy');
   if (program === undefined) {
-    stage.leftOut = 'no haproxy on the PATH';
+    stage.skipReason = 'no haproxy on the PATH';
     return undefined;
   }
   const port = await freePort();
@@ -24,7 +24,7 @@ export async function haproxyBefore(
   const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
   const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
   const cleanUp = afterDeath(['kill', '-KILL', `${proxy.pid}`]);
-  stage.owned.defer(async () => {
+  stage.resources.defer(async () => {
     proxy.kill('SIGKILL');
     cleanUp.cancel();
   });

@@ -16,7 +16,7 @@ type Interval = {
 };
 
 /** One request, with everything that its client knows. Nothing in it was retried. */
-export type Sent = Interval & {
+export type SentRequest = Interval & {
   readonly url: string;
   /** The id of the API key. Absent for the key in `API_KEYS`, which is always valid. */
   readonly apiKey?: string;
@@ -28,13 +28,13 @@ export type Sent = Interval & {
 };
 
 /** A request to add a pet. Retries are calls of their own, with the same `content`. */
-export type Create = Sent & {
+export type Create = SentRequest & {
   readonly type: 'create';
   /** The JSON of the pet after its id, as every answer must show it. Its name makes it unique. */
   readonly content: string;
   readonly body: string;
   /** The Idempotency-Key. Without it, the request was sent once. */
-  readonly key?: string;
+  readonly idempotencyKey?: string;
   /** The body of a 201. */
   readonly answer?: string;
   /** Whether the 201 had `Idempotent-Replayed: true`. */
@@ -42,7 +42,7 @@ export type Create = Sent & {
 };
 
 /** A request for one pet. Status 404 says that there is no such pet. */
-export type Get = Sent & {
+export type Get = SentRequest & {
   readonly type: 'get';
   readonly id: number;
   /** The body of a 200. */
@@ -50,7 +50,7 @@ export type Get = Sent & {
 };
 
 /** A request for one page. The pages of a walk are calls of their own: each begins after the last id of the one before. */
-export type Page = Sent & {
+export type Page = SentRequest & {
   readonly type: 'page';
   /** The last id that the walk has shown, 0 on its first page. */
   readonly after: number;
@@ -59,11 +59,11 @@ export type Page = Sent & {
   /** The JSON of each pet of a 200, in the bytes of the answer. */
   readonly pets?: readonly string[];
   /** Whether the answer linked to another page. */
-  readonly more?: boolean;
+  readonly hasNext?: boolean;
 };
 
 /** A request with a deliberately wrong body. */
-export type Wrong = Sent & { readonly type: 'wrong' };
+export type Wrong = SentRequest & { readonly type: 'wrong' };
 
 /** All pets in one place of the storage, read without the service. */
 export type Survey = Interval & {
@@ -101,9 +101,9 @@ export async function writeHistory(path: string, { calls, ...rest }: History): P
 }
 
 /** A pet that a client wanted to add, with all attempts. */
-export type Wish = Interval & { readonly attempts: readonly Create[]; readonly outcome: Outcome };
+export type WantedPet = Interval & { readonly attempts: readonly Create[]; readonly outcome: Outcome };
 
-export function wishesOf({ calls }: History): readonly Wish[] {
+export function wantedPetsOf({ calls }: History): readonly WantedPet[] {
   const creates = calls.filter((call) => call.type === 'create');
   return [...Map.groupBy(creates, ({ content }) => content).values()].map((attempts) => ({
     attempts,

@@ -7,12 +7,12 @@ const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** How far the clock is off after each signal, in turn. */
-const JUMPS_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 0] as const;
+const OFFSETS_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 0] as const;
 
 const RealDate = Date;
-let jumps = 0;
-let offMs = 0;
-const now = () => RealDate.now() + offMs;
+let jumpCount = 0;
+let offsetMs = 0;
+const now = () => RealDate.now() + offsetMs;
 
 globalThis.Date = new Proxy(RealDate, {
   apply: () => new RealDate(now()).toString(),
@@ -22,5 +22,5 @@ globalThis.Date = new Proxy(RealDate, {
 });
 
 process.on('SIGUSR2', () => {
-  offMs = JUMPS_MS[jumps++ % JUMPS_MS.length] ?? 0;
+  offsetMs = OFFSETS_MS[jumpCount++ % OFFSETS_MS.length] ?? 0;
 });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, type UsedKey } from './client.ts';
+import { Client, type StoredApiKey } from './client.ts';
 import type { History, Request } from './history.ts';
 import { SeededRandom } from '../../test/support/seeded-random.ts';
 import { until } from './until.ts';
@@ -11,10 +11,10 @@ export type LoadOptions = {
   /** How long a client tries to add the same pet. 0 means one attempt. */
   readonly patienceMs: number;
   /** The share of the requests before which a client turns to the next URL. */
-  readonly wandering: number;
+  readonly urlChangeShare: number;
 };
 
-const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, wandering: 0 };
+const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, urlChangeShare: 0 };
 
 /** The largest number of requests to add a pet, retries included. */
 const MAX_CREATES = 50_000;
@@ -23,82 +23,82 @@ const MAX_CREATES = 50_000;
 export class Load {
   readonly history: History;
   /** API keys that the clients use besides the one in `API_KEYS`. */
-  readonly keys: UsedKey[] = [];
+  readonly apiKeys: StoredApiKey[] = [];
   readonly #options: LoadOptions;
-  readonly #done: Promise<unknown>;
+  readonly #allClients: Promise<unknown>;
   /** What was acknowledged, in order. */
-  readonly #ids: number[] = [];
-  #creates = 0;
-  #unavailable = 0;
-  #stopping = false;
-  #abandoned = false;
+  readonly #acknowledgedIds: number[] = [];
+  #createCount = 0;
+  #count503 = 0;
+  #isStopping = false;
+  #isAbandoned = false;
 
   /** @param seed decides what the clients send, but not when */
   constructor(urls: readonly string[], seed: number, options: Partial<LoadOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
     const beginMs = performance.now();
     this.history = { beginMs, endMs: beginMs, fault: undefined, calls: [] };
-    const { clients, patienceMs, wandering } = this.#options;
+    const { clients, patienceMs, urlChangeShare } = this.#options;
     const shared = {
       urls,
       patienceMs,
-      wandering,
-      keys: this.keys,
-      ids: this.#ids,
-      mayCreate: () => this.#creates < MAX_CREATES,
-      isAbandoned: () => this.#abandoned,
+      urlChangeShare,
+      apiKeys: this.apiKeys,
+      acknowledgedIds: this.#acknowledgedIds,
+      mayCreate: () => this.#createCount < MAX_CREATES,
+      isAbandoned: () => this.#isAbandoned,
       record: (request: Request) => this.#record(request),
     };
-    const all = Array.from({ length: clients }, (_, index) => {
+    const runs = Array.from({ length: clients }, (_, index) => {
       return this.#run(new Client(shared, new SeededRandom(seed + index), index));
     });
-    this.#done = Promise.all(all);
+    this.#allClients = Promise.all(runs);
   }
 
   /** Records the start of the fault. */
-  fault(): void {
+  beginFault(): void {
     const now = performance.now();
     this.history.fault ??= { from: now, to: now };
   }
 
   /** Records the end of the fault, as far as it affects the service. */
-  healed(): void {
+  endFault(): void {
     if (this.history.fault !== undefined) this.history.fault.to = performance.now();
   }
 
   /** How many pets were acknowledged. */
-  get acknowledged(): number {
-    return this.#ids.length;
+  get acknowledgedCount(): number {
+    return this.#acknowledgedIds.length;
   }
 
   /** Resolves when this many more pets are acknowledged. */
-  async acknowledges(count: number): Promise<void> {
-    const before = this.acknowledged;
-    await until(`${count} more pets`, () => this.acknowledged >= before + count);
+  async waitForAcknowledgements(count: number): Promise<void> {
+    const before = this.acknowledgedCount;
+    await until(`${count} more pets`, () => this.acknowledgedCount >= before + count);
   }
 
   /** Resolves when a request was answered 503. */
-  async meets503(): Promise<void> {
-    await until('a 503', () => this.#unavailable > 0);
+  async waitFor503(): Promise<void> {
+    await until('a 503', () => this.#count503 > 0);
   }
 
   /** Sends no more requests. Resolves when the clients have finished or given up. */
   async stop(): Promise<void> {
-    if (!this.#stopping) this.history.endMs = performance.now();
-    this.#stopping = true;
-    await this.#done;
+    if (!this.#isStopping) this.history.endMs = performance.now();
+    this.#isStopping = true;
+    await this.#allClients;
   }
 
   /** Ends the load of a failed scenario: no client retries. */
   async abandon(): Promise<void> {
-    this.#abandoned = true;
+    this.#isAbandoned = true;
     await this.stop();
   }
 
   async #run(client: Client): Promise<void> {
     using _ = client;
-    while (!this.#stopping) {
-      await client.act();
+    while (!this.#isStopping) {
+      await client.sendRandomRequest();
       await sleep(this.#options.pauseMs);
     }
   }
@@ -106,9 +106,9 @@ export class Load {
   #record(request: Request): void {
     this.history.calls.push(request);
     if (request.type !== 'create') return;
-    this.#creates++;
-    if (request.status === 503) this.#unavailable++;
+    this.#createCount++;
+    if (request.status === 503) this.#count503++;
     const id = /^\{"id":(\d+),/.exec(request.answer ?? '')?.[1];
-    if (id !== undefined) this.#ids.push(Number(id));
+    if (id !== undefined) this.#acknowledgedIds.push(Number(id));
   }
 }

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../../test/support/process.ts';
 import { load, machine } from './machine.ts';
-import { page } from './page.ts';
-import { line, tables, totals } from './results.ts';
-import type { How, Result } from './scenario.ts';
-import { Lane, type Play, PLAYS } from './scenarios.ts';
+import { renderPage } from './page.ts';
+import { describeResult, formatTables, computeTotals } from './results.ts';
+import type { PlayOptions, Result } from './scenario.ts';
+import { Lane, type PlayableScenario, PLAYS } from './scenarios.ts';
 import type { Form } from './stage.ts';
 
 const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 });
 
 /** Whether the scenarios of a part must be alone, in the order in which they are played. */
-const PARTS: Readonly<Record<Part, readonly boolean[]>> = {
+const PASSES_OF_PART: Readonly<Record<Part, readonly boolean[]>> = {
   both: [false, true],
   beside: [false],
   alone: [true],
@@ -47,69 +47,71 @@ const PARTS: Readonly<Record<Part, readonly boolean[]>> = {
 type Part = 'both' | 'beside' | 'alone';
 
 const form: Form = values.short ? 'short' : 'full';
-const part = partNamed(values.part);
-const repetitions = positive(values.repetitions ?? (values.short ? '1' : '3'));
+const part = parsePart(values.part);
+const repetitions = parsePositiveNumber(values.repetitions ?? (values.short ? '1' : '3'));
 const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
 
-function partNamed(text: string): Part {
+function parsePart(text: string): Part {
   if (text === 'both' || text === 'beside' || text === 'alone') return text;
   throw new Error(`not a part, which is beside, alone or both: ${text}`);
 }
 
-function positive(text: string): number {
+function parsePositiveNumber(text: string): number {
   const number = Number(text);
   if (!(number > 0)) throw new Error(`not a positive number: ${text}`);
   return number;
 }
 
-/** What the histories say. */
-function summary(): string {
-  const sum = totals(results);
-  return `${sum.minutes.toFixed(1)} minutes of history with ${sum.requests} requests: ${sum.violations} violations`;
+/** What the historyDirectory say. */
+function describeHistories(): string {
+  const total = computeTotals(results);
+  return `${total.minutes.toFixed(1)} minutes of history with ${total.requests} requests: ${total.violations} violations`;
 }
 
-async function playOne(lane: Lane, play: Play, how: How): Promise<void> {
+async function playOne(lane: Lane, play: PlayableScenario, options: PlayOptions): Promise<void> {
   const beginMs = performance.now();
-  const result = await play.on(lane, how);
+  const result = await play.playOn(lane, options);
   results.push(result);
-  console.log(line(result, (performance.now() - beginMs) / 1000));
-  if (result.broken.length > 0) {
-    console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${how.seed}`);
+  console.log(describeResult(result, (performance.now() - beginMs) / 1000));
+  if (result.failures.length > 0) {
+    console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${options.seed}`);
   }
 }
 
-async function playAll(histories: string): Promise<void> {
+async function playAll(historyDirectory: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const lanes = Array.from({ length: positive(values.lanes) }, () => stack.use(new Lane()));
-  const wanted = PLAYS.filter(({ name, onlyInFull }) => {
-    return name.includes(values.only) && !(form === 'short' && onlyInFull);
+  const lanes = Array.from({ length: parsePositiveNumber(values.lanes) }, () => stack.use(new Lane()));
+  const selectedScenarios = PLAYS.filter(({ name, isFullFormOnly }) => {
+    return name.includes(values.only) && !(form === 'short' && isFullFormOnly);
   });
-  for (let turn = 0; turn < repetitions; turn++) {
+  for (let index = 0; index < repetitions; index++) {
     // Its load has a seed of its own.
-    const how = { form, histories, seed: seed + turn };
-    console.log(`\nrepetition ${turn + 1} of ${repetitions}, seed ${how.seed}`);
-    for (const mustBeAlone of PARTS[part]) {
-      const queue = wanted.filter(({ alone = false }) => alone === mustBeAlone).values();
-      const playing = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
-        for (const play of queue) await playOne(lane, play, how);
+    const options = { form, historyDirectory, seed: seed + index };
+    console.log(`\nrepetition ${index + 1} of ${repetitions}, seed ${options.seed}`);
+    for (const mustBeAlone of PASSES_OF_PART[part]) {
+      const queue = selectedScenarios
+        .filter(({ isPlayedAlone = false }) => isPlayedAlone === mustBeAlone)
+        .values();
+      const runningLanes = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
+        for (const play of queue) await playOne(lane, play, options);
       });
-      await Promise.all(playing);
+      await Promise.all(runningLanes);
     }
   }
 }
 
 async function main(): Promise<void> {
-  const histories = await mkdtemp(join(tmpdir(), 'petstore-histories-'));
+  const historyDirectory = await mkdtemp(join(tmpdir(), 'petstore-historyDirectory-'));
   const loadBefore = load();
-  await playAll(histories);
+  await playAll(historyDirectory);
 
-  const failed = results.filter(({ broken }) => broken.length > 0).length;
-  const leftOut = results.filter(
-    (result) => result.leftOut !== undefined && result.broken.length === 0,
+  const failedCount = results.filter(({ failures }) => failures.length > 0).length;
+  const skippedCount = results.filter(
+    (result) => result.skipReason !== undefined && result.failures.length === 0,
   ).length;
-  const passed = results.length - failed - leftOut;
-  const text = page({
+  const passedCount = results.length - failedCount - skippedCount;
+  const pageText = renderPage({
     command: [
       'npm run test:failure',
       ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
@@ -119,22 +121,26 @@ async function main(): Promise<void> {
       `seed ${seed}`,
       `load average ${loadBefore} at the beginning, ${load()} at the end`,
     ],
-    tables: tables(results),
-    closing: `${passed} passed, ${failed} failed, ${leftOut} left out. ${summary()}.`,
+    tables: formatTables(results),
+    closing: `${passedCount} passed, ${failedCount} failed, ${skippedCount} left out. ${describeHistories()}.`,
   });
-  console.log(`\n${text}`);
+  console.log(`\n${pageText}`);
   const isFull = form === 'full' && values.only === '' && part === 'both';
-  if (isFull) await writeFile(join(ROOT, 'proof/failure/results.md'), text);
+  if (isFull) await writeFile(join(ROOT, 'proof/failure/results.md'), pageText);
   if (values.report !== undefined) {
-    const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: leftOut };
-    await writeFile(values.report, JSON.stringify({ success: failed === 0, ...counts }));
+    const counts = {
+      numPassedTests: passedCount,
+      numFailedTests: failedCount,
+      numPendingTests: skippedCount,
+    };
+    await writeFile(values.report, JSON.stringify({ success: failedCount === 0, ...counts }));
   }
   // A run without a passed scenario proves nothing, nor does one that never reached a state.
-  if (failed > 0 || passed === 0 || (isFull && text.includes('NEVER'))) {
+  if (failedCount > 0 || passedCount === 0 || (isFull && pageText.includes('NEVER'))) {
     process.exitCode = 1;
-    console.log(`the histories of the clients: ${histories}`);
+    console.log(`the historyDirectory of the clients: ${historyDirectory}`);
   } else {
-    await rm(histories, { recursive: true });
+    await rm(historyDirectory, { recursive: true });
   }
 }
 

@@ -16,11 +16,11 @@ export type MemberOptions = {
   readonly directory: string;
   readonly port: number;
   /** The name of the replica set. */
-  readonly set: string;
+  readonly setName: string;
   /** Of mongod. */
   readonly parameters: Readonly<Record<string, number>>;
   /** The port of a proxy in front of it, `port` by default. */
-  readonly reachedAt?: number | undefined;
+  readonly proxyPort?: number | undefined;
 };
 
 /** A mongod of a replica set. It can be killed, frozen, and started again on its data. */
@@ -32,19 +32,19 @@ export class Member implements AsyncDisposable {
   readonly #args: readonly string[];
   #process: RunningMongod | undefined;
   #client: MongoClient | undefined;
-  #frozen = false;
+  #isFrozen = false;
 
-  constructor({ directory, port, set, parameters, reachedAt = port }: MemberOptions) {
+  constructor({ directory, port, setName, parameters, proxyPort = port }: MemberOptions) {
     this.#directory = directory;
     this.port = port;
-    this.address = `127.0.0.1:${reachedAt}`;
-    const all = Object.entries({ enableTestCommands: 1, ...parameters });
-    const options = all.flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]);
-    this.#args = ['--replSet', set, ...options];
+    this.address = `127.0.0.1:${proxyPort}`;
+    const parameterValues = Object.entries({ enableTestCommands: 1, ...parameters });
+    const options = parameterValues.flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]);
+    this.#args = ['--replSet', setName, ...options];
   }
 
-  get answers(): boolean {
-    return this.#process !== undefined && !this.#frozen;
+  get isResponsive(): boolean {
+    return this.#process !== undefined && !this.#isFrozen;
   }
 
   async start(): Promise<void> {
@@ -60,18 +60,18 @@ export class Member implements AsyncDisposable {
   async kill(): Promise<void> {
     await this.#process?.kill();
     this.#process = undefined;
-    this.#frozen = false;
+    this.#isFrozen = false;
   }
 
   /** Sends SIGSTOP: connections stay open, the kernel even accepts new ones, and nothing is answered. */
   freeze(): void {
     this.#signal('SIGSTOP');
-    this.#frozen = true;
+    this.#isFrozen = true;
   }
 
   thaw(): void {
     this.#signal('SIGCONT');
-    this.#frozen = false;
+    this.#isFrozen = false;
   }
 
   async admin(command: Document): Promise<Document> {
@@ -80,10 +80,10 @@ export class Member implements AsyncDisposable {
 
   /** `undefined` when the member does not answer within a second. */
   async hello(): Promise<Document | undefined> {
-    const { promise: late, resolve } = Promise.withResolvers<undefined>();
+    const { promise: noAnswer, resolve } = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => resolve(undefined), HELLO_TIMEOUT_MS);
     try {
-      return await Promise.race([this.admin({ hello: 1 }).catch(() => undefined), late]);
+      return await Promise.race([this.admin({ hello: 1 }).catch(() => undefined), noAnswer]);
     } finally {
       clearTimeout(timer);
     }

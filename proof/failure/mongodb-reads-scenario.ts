@@ -1,46 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { figures } from './figures.ts';
+import { computeFigures } from './figures.ts';
 import type { Load } from './load.ts';
-import { type MongoStore, servicesOn } from './mongodb-store.ts';
+import { type MongoStore, startServicesOn } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
-import { revocations } from './turn-over-keys.ts';
+import { countRevocations } from './turn-over-keys.ts';
 
 /** How long the new primary does not show the majority commit point. */
-const LATE_MS = 150;
+const SNAPSHOT_DELAY_MS = 150;
 
 /** Two services add pets and read those of each other, while the primary changes all the time. */
 const changePrimaries: Scenario<MongoStore> = {
   name: 'MongoDB: a step-down every second, two services',
   async play(stage, store) {
-    const services = await servicesOn(stage, store);
-    const load = await stage.load(services, { pauseMs: 5 });
+    const services = await startServicesOn(stage, store);
+    const load = await stage.startLoad(services, { pauseMs: 5 });
     stage.turnOverKeys(load, services[0]);
     await stage.letRun(2);
-    load.fault();
+    load.beginFault();
     const primaries = [await store.set.primary()];
     const seconds = stage.form === 'short' ? 15 : 30;
     // Some more on a machine on which the commands that create and revoke a key take long.
-    const isEnough = () => primaries.length > seconds && revocations(load.history).uses >= 20;
+    const isEnough = () => primaries.length > seconds && countRevocations(load.history).lateRequests >= 20;
     for (let second = 0; second < 100 && !isEnough(); second++) {
       await changePrimary(store, load, second);
       await stage.letRun(1);
       primaries.push(await store.set.primary());
     }
-    load.healed();
+    load.endFault();
     await stage.letRun(2);
-    await stage.rest();
+    await stage.stopLoads();
 
     const changes = primaries.filter(
       (primary, index) => index > 0 && primary !== primaries[index - 1],
     ).length;
-    const { reads } = figures(load.history);
+    const { answeredReads } = computeFigures(load.history);
     stage.expect(
       `the primary changes all the time (it changed ${changes} times)`,
       changes >= primaries.length / 2,
     );
-    stage.expect(`enough reads are checked (there were ${reads})`, reads > 100);
+    stage.expect(`enough reads are checked (there were ${answeredReads})`, answeredReads > 100);
     stage.expectRevokedKeys(load);
-    stage.notes.push(`${changes} changes of the primary, ${reads} reads`);
+    stage.notes.push(`${changes} changes of the primary, ${answeredReads} reads`);
   },
 };
 
@@ -55,13 +55,13 @@ async function changePrimary({ set }: MongoStore, load: Load, turn: number): Pro
     return;
   }
   const secondaries = await set.secondaries();
-  const next = secondaries[turn % secondaries.length];
-  await next?.admin({ configureFailPoint: 'disableSnapshotting', mode: 'alwaysOn' });
+  const nextPrimary = secondaries[turn % secondaries.length];
+  await nextPrimary?.admin({ configureFailPoint: 'disableSnapshotting', mode: 'alwaysOn' });
   // Pets that the secondary does not show.
-  await load.acknowledges(4);
-  await next?.admin({ replSetStepUp: 1 }).catch(() => undefined);
-  await sleep(LATE_MS);
-  await next?.admin({ configureFailPoint: 'disableSnapshotting', mode: 'off' });
+  await load.waitForAcknowledgements(4);
+  await nextPrimary?.admin({ replSetStepUp: 1 }).catch(() => undefined);
+  await sleep(SNAPSHOT_DELAY_MS);
+  await nextPrimary?.admin({ configureFailPoint: 'disableSnapshotting', mode: 'off' });
 }
 
 export const READS_SCENARIOS: readonly Scenario<MongoStore>[] = [changePrimaries];

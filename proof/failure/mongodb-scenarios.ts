@@ -1,6 +1,6 @@
-import { figures, requestsOf } from './figures.ts';
-import { killService } from './kill-service.ts';
-import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
+import { computeFigures, requestsOf } from './figures.ts';
+import { killServices } from './kill-service.ts';
+import { type MongoStore, startServicesOn, startServiceThroughProxy } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -10,47 +10,49 @@ const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/,
 /** Each service must tell of one outage of MongoDB. Keys that are in use bring another warning. */
 async function expectOutageLines(stage: Stage): Promise<void> {
   for (const service of stage.services) {
-    const told = await until('the end of the outage in the log', () => {
+    const outageLines = await until('the end of the outage in the log', () => {
       const lines = service.warnings.filter((line) => line !== 'the use of keys was not recorded');
       return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
     });
     // Each of the first two is repeated when its reason changes during the outage.
-    const kinds = told.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
+    const kinds = outageLines.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
     const reportsOne = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
-    stage.expect(`the log reports one outage: ${told.join('; ')}`, reportsOne);
+    stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, reportsOne);
   }
 }
 
 /** The deadline of a request. */
-const FIRST_REFUSAL_MS = 20_000;
-const LATER_REFUSAL_MS = 1_000;
+const MAX_FIRST_REFUSAL_MS = 20_000;
+const MAX_LATER_REFUSAL_MS = 1_000;
 
 /** The members start again under load, when requests were refused for some seconds. */
 const killAll: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of all members, restarted later',
-  alone: true,
+  isPlayedAlone: true,
   async play(stage, store) {
     const { set } = store;
-    const services = await servicesOn(stage, store);
+    const services = await startServicesOn(stage, store);
     // Otherwise all clients could stay with the service that recovers first.
-    const load = await stage.load(services, { wandering: 0.05 });
+    const load = await stage.startLoad(services, { urlChangeShare: 0.05 });
     if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
     await stage.letRun(3);
-    load.fault();
+    load.beginFault();
     await Promise.all(set.members.map((member) => member.kill()));
-    await load.meets503();
-    const refused = performance.now();
+    await load.waitFor503();
+    const firstRefusalMs = performance.now();
     await stage.letRun(5);
-    const restarted = performance.now();
+    const restartBeginMs = performance.now();
     await Promise.all(set.members.map((member) => member.start()));
     await set.primary();
-    await stage.resumes(load, restarted);
+    await stage.expectRecovery(load, restartBeginMs);
     await stage.letRun(5);
-    const later = requestsOf(load.history).filter(({ status, beginMs: at }) => status === 503 && at > refused);
-    const slowest = Math.max(...later.map(({ beginMs: at, endMs }) => endMs - at));
-    stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
-    stage.expect('later requests were refused, too', later.length > 0);
-    stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);
+    const laterRefusals = requestsOf(load.history).filter(
+      ({ status, beginMs: at }) => status === 503 && at > firstRefusalMs,
+    );
+    const slowestMs = Math.max(...laterRefusals.map(({ beginMs: at, endMs }) => endMs - at));
+    stage.expectAtMost('first refusal', firstRefusalMs - load.history.fault!.from, MAX_FIRST_REFUSAL_MS);
+    stage.expect('later requests were refused, too', laterRefusals.length > 0);
+    stage.expectAtMost(`slowest of ${laterRefusals.length} later refusals`, slowestMs, MAX_LATER_REFUSAL_MS);
     await expectOutageLines(stage);
   },
 };
@@ -58,52 +60,52 @@ const killAll: Scenario<MongoStore> = {
 const loseReplies: Scenario<MongoStore> = {
   name: 'MongoDB: replies lost after the commit',
   async play(stage, store) {
-    const { service, proxy } = await serviceThroughProxy(stage, store);
-    const load = await stage.load([service]);
+    const { service, proxy } = await startServiceThroughProxy(stage, store);
+    const load = await stage.startLoad([service]);
     await stage.letRun(2);
-    load.fault();
-    let lost = 0;
+    load.beginFault();
+    let lostReplies = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'find']) {
         // Also fails the first repetition. Inserts come one after the other.
         proxy.loseReplies(command, 2);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
-        lost += 2;
+        lostReplies += 2;
         await stage.letRun(0.2);
       }
     }
-    load.healed();
+    load.endFault();
     await stage.letRun(2);
-    stage.notes.push(`${lost} replies of MongoDB lost`);
+    stage.notes.push(`${lostReplies} replies of MongoDB lost`);
   },
 };
 
 const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
   play: async (stage, store) =>
-    killService(stage, await servicesOn(stage, store), { times: 3, everySeconds: 2 }),
+    killServices(stage, await startServicesOn(stage, store), { times: 3, everySeconds: 2 }),
 };
 
 const rollingRestart: Scenario<MongoStore> = {
   name: 'MongoDB: rolling restart of two instances',
   async play(stage, store) {
-    const instances = await servicesOn(stage, store);
-    const load = await stage.load(instances);
+    const instances = await startServicesOn(stage, store);
+    const load = await stage.startLoad(instances);
     await stage.letRun(2);
-    load.fault();
-    const turns = stage.form === 'short' ? 1 : 3;
-    for (const instance of Array.from({ length: turns }, () => instances).flat()) {
-      await stage.terminate(instance);
+    load.beginFault();
+    const restartsPerInstance = stage.form === 'short' ? 1 : 3;
+    for (const instance of Array.from({ length: restartsPerInstance }, () => instances).flat()) {
+      await stage.terminateService(instance);
       await instance.start();
       await stage.letRun(1);
     }
-    load.healed();
+    load.endFault();
     await stage.letRun(2);
     await load.stop();
     const urls = new Set(requestsOf(load.history).map(({ url }) => new URL(url).origin));
     stage.expect('both instances had requests', urls.size === 2);
-    const { failedRequests, refused } = figures(load.history);
-    stage.bar('requests failed', failedRequests + refused, 0, '');
+    const { failedRequests, refusedPets } = computeFigures(load.history);
+    stage.expectAtMost('requests failed', failedRequests + refusedPets, 0, '');
   },
 };
 

@@ -3,7 +3,7 @@ import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import { type Places, storedPet } from './stored-pet.ts';
+import { type PetsByPlace, storedPet } from './stored-pet.ts';
 
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
@@ -12,26 +12,26 @@ export type MongoScenario = Scenario<MongoStore> & {
   readonly replicaSet?: ReplicaSetOptions;
 };
 
-export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
-  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
+export function startServiceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
+  return stage.startService({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
 }
 
 /** Two services on one replica set. */
-export async function servicesOn(
+export async function startServicesOn(
   stage: Stage,
   store: MongoStore,
 ): Promise<readonly [ServiceProcess, ServiceProcess]> {
-  return Promise.all([serviceOn(stage, store), serviceOn(stage, store)]);
+  return Promise.all([startServiceOn(stage, store), startServiceOn(stage, store)]);
 }
 
 /** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
-export async function serviceThroughProxy(
+export async function startServiceThroughProxy(
   stage: Stage,
   { set, database }: MongoStore,
 ): Promise<{ readonly service: ServiceProcess; readonly proxy: TcpProxy }> {
   const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
-  stage.owned.defer(() => proxy.close());
-  const service = await stage.service({
+  stage.resources.defer(() => proxy.close());
+  const service = await stage.startService({
     DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
     AUTO_MIGRATE: 'true',
   });
@@ -39,7 +39,7 @@ export async function serviceThroughProxy(
 }
 
 /** The pets on each member, without reserved ids. None of them can still be rolled back. */
-export async function surveyMembers({ set, database }: MongoStore): Promise<Places> {
+export async function surveyMembers({ set, database }: MongoStore): Promise<PetsByPlace> {
   const documents = await set.read(database, 'pets');
   return new Map(
     [...documents].map(([member, pets]) => [

@@ -1,5 +1,5 @@
 /** The published page. */
-export function page(content: {
+export function renderPage(content: {
   readonly command: string;
   readonly machine: readonly string[];
   readonly tables: string;

@@ -1,5 +1,5 @@
 import type { State } from '../states.ts';
-import { type Create, type History, wishesOf } from './history.ts';
+import { type Create, type History, wantedPetsOf } from './history.ts';
 
 /** The states that a full run must reach. */
 export const FAILURE_STATES: readonly State[] = [
@@ -18,15 +18,17 @@ export const FAILURE_STATES: readonly State[] = [
 const WAITED_MS = 500;
 
 /** The states that a history with a survey has reached, before requests are repeated. */
-export function reachedBy({ calls, fault }: History, scenario: string): Set<State> {
+export function findReachedStates({ calls, fault }: History, scenario: string): Set<State> {
   const reached = new Set<State>();
-  const stored = new Set(calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf));
-  for (const { attempts, outcome } of wishesOf({ calls } as History)) {
-    const isStored = stored.has(attempts[0]!.content) ? 'stored' : 'not-stored';
+  const storedContents = new Set(
+    calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf),
+  );
+  for (const { attempts, outcome } of wantedPetsOf({ calls } as History)) {
+    const suffix = storedContents.has(attempts[0]!.content) ? 'stored' : 'not-stored';
     if (attempts.some(({ replayed }) => replayed === true)) reached.add('replay');
     if (outcome !== 'unknown') continue;
-    if (attempts.every(({ status }) => status === 503)) reached.add(`unavailable-${isStored}`);
-    if (attempts.every(({ status }) => status === undefined)) reached.add(`lost-answer-${isStored}`);
+    if (attempts.every(({ status }) => status === 503)) reached.add(`unavailable-${suffix}`);
+    if (attempts.every(({ status }) => status === undefined)) reached.add(`lost-answer-${suffix}`);
   }
   for (const call of calls) {
     if (!('status' in call)) continue;
@@ -40,7 +42,7 @@ export function reachedBy({ calls, fault }: History, scenario: string): Set<Stat
 }
 
 /** Whether the service at this URL stored a pet for a request that it had when its drain began. */
-export function drainedABatch(history: History, url: string, beganMs: number): boolean {
+export function hasDrainedBatch(history: History, url: string, beganMs: number): boolean {
   const isDrained = (call: Create) => call.beginMs < beganMs && call.endMs > beganMs && call.status === 201;
   return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
 }

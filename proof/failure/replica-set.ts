@@ -7,7 +7,7 @@ import { sourceOf } from './source-of.ts';
 import { until } from './until.ts';
 
 const NAME = 'failure';
-const MEMBERS = 3;
+const MEMBER_COUNT = 3;
 
 export type ReplicaSetOptions = {
   /** By default elections after a second. */
@@ -15,14 +15,14 @@ export type ReplicaSetOptions = {
   /** Parameters of each mongod. */
   readonly parameters?: Readonly<Record<string, number>>;
   /** Whether each member is reached through a proxy, for {@link ReplicaSet.isolate}. */
-  readonly bridged?: boolean;
+  readonly hasProxies?: boolean;
 };
 
 /** Three mongod processes on loopback, which elect a new primary after a second. */
 export class ReplicaSet implements AsyncDisposable {
   readonly members: readonly Member[];
-  readonly #bridges: ReadonlyMap<Member, TcpProxy>;
-  readonly #owned: AsyncDisposableStack;
+  readonly #proxies: ReadonlyMap<Member, TcpProxy>;
+  readonly #resources: AsyncDisposableStack;
 
   private constructor(
     members: readonly Member[],
@@ -30,26 +30,26 @@ export class ReplicaSet implements AsyncDisposable {
     owned: AsyncDisposableStack,
   ) {
     this.members = members;
-    this.#bridges = bridges;
-    this.#owned = owned;
+    this.#proxies = bridges;
+    this.#resources = owned;
   }
 
   static async start({
     settings = { electionTimeoutMillis: 1_000, heartbeatIntervalMillis: 200 },
     parameters = {},
-    bridged = false,
+    hasProxies = false,
   }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
     await using stack = new AsyncDisposableStack();
     const members: Member[] = [];
-    const bridges = new Map<Member, TcpProxy>();
-    for (let index = 0; index < MEMBERS; index++) {
+    const proxies = new Map<Member, TcpProxy>();
+    for (let index = 0; index < MEMBER_COUNT; index++) {
       const { path: directory } = stack.use(await temporaryDirectory(NAME));
-      const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
-      const member = stack.use(new Member({ directory, port, set: NAME, parameters, reachedAt }));
+      const [port, proxyPort] = [await freePort(), hasProxies ? await freePort() : undefined];
+      const member = stack.use(new Member({ directory, port, setName: NAME, parameters, proxyPort }));
       members.push(member);
-      if (reachedAt === undefined) continue;
-      const bridge = stack.use(new TcpProxy({ host: '127.0.0.1', port }));
-      bridges.set(member, await bridge.listen(reachedAt));
+      if (proxyPort === undefined) continue;
+      const proxy = stack.use(new TcpProxy({ host: '127.0.0.1', port }));
+      proxies.set(member, await proxy.listen(proxyPort));
     }
     await Promise.all(members.map((member) => member.start()));
     await members[0]?.admin({
@@ -59,7 +59,7 @@ export class ReplicaSet implements AsyncDisposable {
         settings,
       },
     });
-    const set = new ReplicaSet(members, bridges, stack.move());
+    const set = new ReplicaSet(members, proxies, stack.move());
     await set.whole();
     return set;
   }
@@ -71,7 +71,7 @@ export class ReplicaSet implements AsyncDisposable {
   /** Waits for a primary. */
   async primary(): Promise<Member> {
     return until('a primary', async () => {
-      const running = this.members.filter((member) => member.answers);
+      const running = this.members.filter((member) => member.isResponsive);
       const greetings = await Promise.all(running.map((member) => member.hello()));
       return running[greetings.findIndex((hello) => hello?.['isWritablePrimary'] === true)];
     });
@@ -80,24 +80,24 @@ export class ReplicaSet implements AsyncDisposable {
   /**
    * Cuts a member off from the other members, and these from it.
    *
-   * @param isWith whether a service, by the application name in its URL, stays on the side of the member. It then
+   * @param staysWithMember whether a service, by the application name in its URL, stays on the side of the member. It then
    *   reaches no other member. All other services reach all members but this one.
    */
-  isolate(member: Member, isWith: (application: string) => boolean = () => false): void {
-    for (const [to, bridge] of this.#bridges) {
-      bridge.cut((first) => {
-        if (first === undefined) return false;
-        const source = sourceOf(first);
+  isolate(member: Member, staysWithMember: (application: string) => boolean = () => false): void {
+    for (const [target, proxy] of this.#proxies) {
+      proxy.cut((firstMessage) => {
+        if (firstMessage === undefined) return false;
+        const source = sourceOf(firstMessage);
         const isMember = this.members.some(({ port }) => source === `${port}`);
-        const isFromItsSide = isMember ? source === `${member.port}` : isWith(source);
-        return isFromItsSide !== (to === member);
+        const isFromItsSide = isMember ? source === `${member.port}` : staysWithMember(source);
+        return isFromItsSide !== (target === member);
       });
     }
   }
 
   /** Ends {@link isolate}. */
-  unite(): void {
-    for (const bridge of this.#bridges.values()) bridge.resume();
+  endIsolation(): void {
+    for (const proxy of this.#proxies.values()) proxy.resume();
   }
 
   async secondaries(): Promise<readonly Member[]> {
@@ -107,7 +107,7 @@ export class ReplicaSet implements AsyncDisposable {
 
   /** Waits until every member is up and has all earlier writes, safe from rollback. */
   async whole(): Promise<void> {
-    const { operationTime } = await this.#write(MEMBERS);
+    const { operationTime } = await this.#write(MEMBER_COUNT);
     for (const member of this.members) {
       await until(`${member.address} is up to date`, async () => {
         const hello = await member.hello();
@@ -119,7 +119,7 @@ export class ReplicaSet implements AsyncDisposable {
   }
 
   /** Waits until the primary can commit a write to a majority. */
-  async commits(): Promise<void> {
+  async waitForMajorityWrites(): Promise<void> {
     await this.#write('majority');
   }
 
@@ -142,6 +142,6 @@ export class ReplicaSet implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#owned.disposeAsync();
+    await this.#resources.disposeAsync();
   }
 }

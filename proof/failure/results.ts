@@ -6,37 +6,39 @@ import type { Result } from './scenario.ts';
 import type { Rule } from './violation.ts';
 
 /** What was checked in all histories together. */
-export function totals(results: readonly Result[]): {
+export function computeTotals(results: readonly Result[]): {
   /** For which clients sent requests, summed over the histories. Scenarios that ran at once count one by one. */
   readonly minutes: number;
   readonly requests: number;
   readonly violations: number;
 } {
-  const add = (of: (result: Result) => number | undefined) =>
+  const sumOf = (of: (result: Result) => number | undefined) =>
     results.reduce((sum, result) => sum + (of(result) ?? 0), 0);
   return {
-    minutes: add(({ figures }) => figures?.loadMs) / 60_000,
-    requests: add(({ figures }) => figures?.requests),
-    violations: add(({ verdict }) => verdict?.violations.length),
+    minutes: sumOf(({ figures }) => figures?.loadMs) / 60_000,
+    requests: sumOf(({ figures }) => figures?.requests),
+    violations: sumOf(({ verdict }) => verdict?.violations.length),
   };
 }
 
 type Column = readonly [title: string, cell: (runs: readonly Result[]) => string];
 
-const added = (what: (result: Result) => number | undefined): Column[1] => {
+const sumColumn = (what: (result: Result) => number | undefined): Column[1] => {
   return (runs) => {
     const measured = runs.flatMap((run) => what(run) ?? []);
     return measured.length === 0 ? 'not measured' : `${measured.reduce((a, b) => a + b, 0)}`;
   };
 };
 
-const sum = (what: (figures: Figures) => number) => added(({ figures }) => figures && what(figures));
-const decided = (what: (verdict: Verdict) => number) => added(({ verdict }) => verdict && what(verdict));
+const figureSum = (what: (figures: Figures) => number) =>
+  sumColumn(({ figures }) => figures && what(figures));
+const verdictSum = (what: (verdict: Verdict) => number) =>
+  sumColumn(({ verdict }) => verdict && what(verdict));
 
-const violations = (...rules: readonly Rule[]): Column[1] =>
-  decided((verdict) => verdict.violations.filter(({ rule }) => rules.includes(rule)).length);
+const violationCount = (...rules: readonly Rule[]): Column[1] =>
+  verdictSum((verdict) => verdict.violations.filter(({ rule }) => rules.includes(rule)).length);
 
-const worst = (what: (figures: Figures) => number | undefined): Column[1] => {
+const longestTime = (what: (figures: Figures) => number | undefined): Column[1] => {
   return (runs) => {
     const measured = runs.flatMap(({ figures }) => (figures && what(figures)) ?? []);
     return measured.length === 0 ? '–' : duration(Math.max(...measured));
@@ -45,63 +47,63 @@ const worst = (what: (figures: Figures) => number | undefined): Column[1] => {
 
 const COUNTS: readonly Column[] = [
   ['runs', (runs) => `${runs.length}`],
-  ['attempts', sum(({ attempts }) => attempts)],
-  ['acknowledged', sum(({ acknowledged }) => acknowledged)],
-  ['rejected', sum(({ refused }) => refused)],
-  ['unknown', sum(({ unknown }) => unknown)],
-  ['unknown and stored', decided(({ unknownFound }) => unknownFound)],
-  ['replayed', sum(({ replayed }) => replayed)],
-  ['reads', sum(({ reads }) => reads)],
-  ['**lost**', violations('lost')],
-  ['**missed**', violations('missed')],
-  ['**second pets**', violations('second pet')],
-  ['**ids**', violations('id twice', 'id order')],
-  ['**keys**', violations('revoked key accepted', 'valid key refused')],
-  ['**other**', violations('unrequested', 'wrong answer', 'wrong page')],
-  ['**wrongly blamed**', sum(({ wronglyBlamed }) => wronglyBlamed)],
-  ['503', sum(({ unavailable }) => unavailable)],
-  ['other 5xx', sum(({ serverErrors }) => serverErrors)],
+  ['attempts', figureSum(({ attempts }) => attempts)],
+  ['acknowledged', figureSum(({ acknowledgedPets }) => acknowledgedPets)],
+  ['rejected', figureSum(({ refusedPets }) => refusedPets)],
+  ['unknown', figureSum(({ unknownPets }) => unknownPets)],
+  ['unknown and stored', verdictSum(({ foundUnknownCount }) => foundUnknownCount)],
+  ['replayed', figureSum(({ replayedAnswers }) => replayedAnswers)],
+  ['reads', figureSum(({ answeredReads }) => answeredReads)],
+  ['**lost**', violationCount('lost')],
+  ['**missed**', violationCount('missed')],
+  ['**second pets**', violationCount('second pet')],
+  ['**ids**', violationCount('id twice', 'id order')],
+  ['**keys**', violationCount('revoked key accepted', 'valid key refused')],
+  ['**other**', violationCount('unrequested', 'wrong answer', 'wrong page')],
+  ['**wrongly blamed**', figureSum(({ wronglyBlamedRequests }) => wronglyBlamedRequests)],
+  ['503', figureSum(({ answers503 }) => answers503)],
+  ['other 5xx', figureSum(({ other5xx }) => other5xx)],
 ];
 
 const TIMES: readonly Column[] = [
-  ['longest gap', worst(({ longestGapMs }) => longestGapMs)],
-  ['p99 before', worst(({ p99Ms }) => p99Ms.before)],
-  ['p99 during', worst(({ p99Ms }) => p99Ms.during)],
-  ['p99 after', worst(({ p99Ms }) => p99Ms.after)],
-  ['slowest answer', worst(({ slowestAnswerMs }) => slowestAnswerMs)],
+  ['longest gap', longestTime(({ longestGapMs }) => longestGapMs)],
+  ['p99 before', longestTime(({ p99Ms }) => p99Ms.before)],
+  ['p99 during', longestTime(({ p99Ms }) => p99Ms.during)],
+  ['p99 after', longestTime(({ p99Ms }) => p99Ms.after)],
+  ['slowest answer', longestTime(({ slowestAnswerMs }) => slowestAnswerMs)],
 ];
 
 /** The line on the terminal for one result. */
-export function line({ scenario, figures, broken, leftOut }: Result, seconds: number): string {
-  const state = leftOut !== undefined ? 'left out' : broken.length > 0 ? 'FAILED  ' : 'passed  ';
+export function describeResult({ scenario, figures, failures, skipReason }: Result, seconds: number): string {
+  const state = skipReason !== undefined ? 'left out' : failures.length > 0 ? 'FAILED  ' : 'passed  ';
   const numbers =
     figures === undefined
       ? []
-      : [`${figures.acknowledged} acknowledged`, `longest gap ${duration(figures.longestGapMs)}`];
+      : [`${figures.acknowledgedPets} acknowledged`, `longest gap ${duration(figures.longestGapMs)}`];
   const text = [`${state}  ${scenario} (${[`${seconds.toFixed(1)} s`, ...numbers].join(', ')})`];
   return [
     ...text,
-    ...broken.map((what) => `            ${what}`),
-    ...(leftOut ? [`            ${leftOut}`] : []),
+    ...failures.map((what) => `            ${what}`),
+    ...(skipReason ? [`            ${skipReason}`] : []),
   ].join('\n');
 }
 
 /** The published tables in Markdown: one row for each scenario, over all repetitions. */
-export function tables(results: readonly Result[]): string {
+export function formatTables(results: readonly Result[]): string {
   const byScenario = [...Map.groupBy(results, ({ scenario }) => scenario)];
   const rows = (columns: readonly Column[]) => [
     ['scenario', ...columns.map(([title]) => title)],
     ...byScenario.map(([scenario, runs]) => [scenario, ...columns.map(([, cell]) => cell(runs))]),
   ];
   const bars = byScenario.flatMap(([scenario, runs]) => {
-    const byFigure = Map.groupBy(
-      runs.flatMap((run) => run.bars),
+    const byName = Map.groupBy(
+      runs.flatMap((run) => run.boundedFigures),
       ({ what }) => what,
     );
-    return [...byFigure].map(([what, each]) => [
+    return [...byName].map(([what, sameFigures]) => [
       scenario,
       what,
-      each
+      sameFigures
         .toSorted((a, b) => b.value - b.atMost - (a.value - a.atMost))
         .slice(0, 1)
         .map(({ value, atMost, unit }) => `${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`)
@@ -109,11 +111,11 @@ export function tables(results: readonly Result[]): string {
     ]);
   });
   const states: Reached = new Map();
-  for (const [number, { reached }] of results.entries()) noteReached(states, reached, number + 1);
-  const notes = results.flatMap(({ scenario, notes: all, leftOut, broken }) => [
+  for (const [number, { reachedStates }] of results.entries()) noteReached(states, reachedStates, number + 1);
+  const notes = results.flatMap(({ scenario, notes: all, skipReason, failures }) => [
     ...all.map((note) => `- ${scenario}: ${note}`),
-    ...(leftOut === undefined ? [] : [`- ${scenario}: LEFT OUT, ${leftOut}`]),
-    ...broken.map((what) => `- ${scenario}: FAILED, ${what}`),
+    ...(skipReason === undefined ? [] : [`- ${scenario}: LEFT OUT, ${skipReason}`]),
+    ...failures.map((what) => `- ${scenario}: FAILED, ${what}`),
   ]);
   return [
     '## Rare states, and how many scenarios reached them',

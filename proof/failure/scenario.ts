@@ -1,21 +1,21 @@
 import { join } from 'node:path';
 import { checkHistory, type Verdict } from './check-history.ts';
-import { type Figures, figures } from './figures.ts';
+import { type Figures, computeFigures } from './figures.ts';
 import { type History, writeHistory } from './history.ts';
 import type { State } from '../states.ts';
-import { reachedBy } from './reached-states.ts';
-import { replay } from './replay.ts';
-import { type Bar, type Form, Stage } from './stage.ts';
-import type { Places } from './stored-pet.ts';
-import { walk } from './walk.ts';
+import { findReachedStates } from './reached-states.ts';
+import { repeatRequests } from './replay.ts';
+import { type BoundedFigure, type Form, Stage } from './stage.ts';
+import type { PetsByPlace } from './stored-pet.ts';
+import { readAllPages } from './walk.ts';
 
 /** What happens to a service on a given store. */
 export type Scenario<Store> = {
   readonly name: string;
   /** Too long for the short form, which has a similar one. */
-  readonly onlyInFull?: true;
+  readonly isFullFormOnly?: true;
   /** Its bars depend on times of the order of a second. Other work on the machine would count as time of the service. */
-  readonly alone?: true;
+  readonly isPlayedAlone?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
 
@@ -23,19 +23,19 @@ export type Result = {
   readonly scenario: string;
   readonly figures: Figures | undefined;
   readonly verdict: Verdict | undefined;
-  readonly bars: readonly Bar[];
+  readonly boundedFigures: readonly BoundedFigure[];
   readonly notes: readonly string[];
-  readonly reached: ReadonlySet<State>;
+  readonly reachedStates: ReadonlySet<State>;
   /** Why it could not be played here. */
-  readonly leftOut: string | undefined;
+  readonly skipReason: string | undefined;
   /** Why the scenario failed. Empty when it passed. */
-  readonly broken: readonly string[];
+  readonly failures: readonly string[];
 };
 
-export type How = {
+export type PlayOptions = {
   readonly form: Form;
   /** The directory for the histories of failed scenarios. */
-  readonly histories: string;
+  readonly historyDirectory: string;
   /** Decides what the clients send. */
   readonly seed: number;
 };
@@ -44,60 +44,70 @@ export type How = {
  * Plays a scenario. Then records the stored pets, in the store itself and through every service, repeats requests, and
  * records the stored pets again. The whole history is checked at the end.
  *
- * @param survey reads the store without the service
+ * @param readStoredPets reads the store without the service
  */
-export async function perform<Store>(
+export async function playAndCheck<Store>(
   { name, play }: Scenario<Store>,
   store: Store,
-  survey: (store: Store) => Promise<Places>,
-  how: How,
+  readStoredPets: (store: Store) => Promise<PetsByPlace>,
+  options: PlayOptions,
 ): Promise<Result> {
-  await using stage = new Stage(how.form, how.seed);
-  let seen: Figures | undefined;
+  await using stage = new Stage(options.form, options.seed);
+  let loadFigures: Figures | undefined;
   let verdict: Verdict | undefined;
   try {
     await play(stage, store);
-    await stage.rest();
+    await stage.stopLoads();
     const [load] = stage.loads;
     if (load !== undefined) {
       const { history } = load;
-      seen = figures(history);
+      loadFigures = computeFigures(history);
       const running = stage.services.filter(({ isRunning }) => isRunning);
-      const look = async () => {
-        await record(history, () => survey(store));
-        for (const { url } of running) history.calls.push(...(await walk(url)));
+      const recordStoredPets = async () => {
+        await recordSurvey(history, () => readStoredPets(store));
+        for (const { url } of running) history.calls.push(...(await readAllPages(url)));
       };
-      await look();
-      for (const state of reachedBy(history, name)) stage.reached.add(state);
+      await recordStoredPets();
+      for (const state of findReachedStates(history, name)) stage.reachedStates.add(state);
       const [service] = running;
       if (service !== undefined) {
-        const failures = await replay(service, load);
-        if (load.keys.length > 0) stage.reached.add('replay-over-rotation');
-        if (failures.length > 0)
-          stage.broken.push(`wrong replays: ${failures.length}, such as ${failures[0]}`);
-        await look();
+        const wrongReplays = await repeatRequests(service, load);
+        if (load.apiKeys.length > 0) stage.reachedStates.add('replay-over-rotation');
+        if (wrongReplays.length > 0)
+          stage.failures.push(`wrong replays: ${wrongReplays.length}, such as ${wrongReplays[0]}`);
+        await recordStoredPets();
       }
       verdict = checkHistory(history);
-      stage.broken.push(...promisesBroken(seen, verdict));
+      stage.failures.push(...findCommonFailures(loadFigures, verdict));
     }
-    if (load === undefined && stage.leftOut === undefined) stage.broken.push('the scenario sent no load');
+    if (load === undefined && stage.skipReason === undefined)
+      stage.failures.push('the scenario sent no load');
     for (const { errors, url } of stage.services) {
       stage.expect(`the service at ${url} logs no error; it did: ${errors.slice(0, 2000)}`, errors === '');
     }
   } catch (error) {
-    stage.broken.push(`did not finish: ${error instanceof Error ? error.stack : String(error)}`);
+    stage.failures.push(`did not finish: ${error instanceof Error ? error.stack : String(error)}`);
   }
-  const [kept] = stage.loads;
-  if (stage.broken.length > 0 && kept !== undefined) {
-    const file = `${name.replaceAll(/\W+/g, '-')}-${how.seed}-${Date.now()}.ndjson`;
-    await writeHistory(join(how.histories, file), kept.history);
+  const [firstLoad] = stage.loads;
+  if (stage.failures.length > 0 && firstLoad !== undefined) {
+    const file = `${name.replaceAll(/\W+/g, '-')}-${options.seed}-${Date.now()}.ndjson`;
+    await writeHistory(join(options.historyDirectory, file), firstLoad.history);
   }
-  const { bars, notes, leftOut, reached } = stage;
-  const broken = [...new Set(stage.broken)];
-  return { scenario: name, figures: seen, verdict, bars, notes, reached, leftOut, broken };
+  const { boundedFigures, notes, skipReason, reachedStates } = stage;
+  const failures = [...new Set(stage.failures)];
+  return {
+    scenario: name,
+    figures: loadFigures,
+    verdict,
+    boundedFigures,
+    notes,
+    reachedStates,
+    skipReason,
+    failures,
+  };
 }
 
-async function record(history: History, look: () => Promise<Places>): Promise<void> {
+async function recordSurvey(history: History, look: () => Promise<PetsByPlace>): Promise<void> {
   const beginMs = performance.now();
   const places = await look();
   const endMs = performance.now();
@@ -105,19 +115,19 @@ async function record(history: History, look: () => Promise<Places>): Promise<vo
 }
 
 /** The promises that hold in every scenario. */
-function promisesBroken(seen: Figures, { violations }: Verdict): string[] {
+function findCommonFailures(seen: Figures, { violations }: Verdict): string[] {
   const mustBeZero = {
     violations: violations.length,
-    'answers that blame the wrong side': seen.wronglyBlamed,
-    '5xx other than 503': seen.serverErrors,
-    '503 without Retry-After': seen.withoutRetryAfter,
+    'answers that blame the wrong side': seen.wronglyBlamedRequests,
+    '5xx other than 503': seen.other5xx,
+    '503 without Retry-After': seen.answers503WithoutRetryAfter,
   };
   const broken = Object.entries(mustBeZero).filter(([, value]) => value !== 0);
   return [
     ...broken.map(([what, value]) => `${what}: ${value}, must be 0`),
     ...violations.slice(0, 5).map(({ rule, what }) => `${rule}: ${what}`),
     // Fewer prove nothing.
-    ...(seen.acknowledged < 20 ? [`only ${seen.acknowledged} pets were acknowledged`] : []),
-    ...(seen.reads < 10 ? [`only ${seen.reads} reads were answered`] : []),
+    ...(seen.acknowledgedPets < 20 ? [`only ${seen.acknowledgedPets} pets were acknowledged`] : []),
+    ...(seen.answeredReads < 10 ? [`only ${seen.answeredReads} reads were answered`] : []),
   ];
 }

@@ -10,7 +10,7 @@ import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
 import { ReplicaSet } from './replica-set.ts';
-import { type How, perform, type Result, type Scenario } from './scenario.ts';
+import { type PlayOptions, playAndCheck, type Result, type Scenario } from './scenario.ts';
 import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
 import { type SqliteStore, surveyFile } from './sqlite-store.ts';
@@ -20,22 +20,22 @@ export class Lane implements AsyncDisposable {
   #set: ReplicaSet | undefined;
   #databases = 0;
 
-  async onFile(scenario: Scenario<SqliteStore>, how: How): Promise<Result> {
+  async playOnFile(scenario: Scenario<SqliteStore>, options: PlayOptions): Promise<Result> {
     await using directory = await temporaryDirectory('failure');
     const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
-    return await perform(scenario, store, surveyFile, how);
+    return await playAndCheck(scenario, store, surveyFile, options);
   }
 
-  async onReplicaSet(scenario: MongoScenario, how: How): Promise<Result> {
+  async playOnReplicaSet(scenario: MongoScenario, options: PlayOptions): Promise<Result> {
     if (scenario.replicaSet !== undefined) {
       await using set = await ReplicaSet.start(scenario.replicaSet);
-      return await perform(scenario, { set, database: 'pets' }, surveyMembers, how);
+      return await playAndCheck(scenario, { set, database: 'pets' }, surveyMembers, options);
     }
     this.#set ??= await ReplicaSet.start();
     const store = { set: this.#set, database: `pets_${this.#databases++}` };
-    const result = await perform(scenario, store, surveyMembers, how);
+    const result = await playAndCheck(scenario, store, surveyMembers, options);
     // A failed scenario may have left the replica set in any state.
-    if (result.broken.length > 0) await this[Symbol.asyncDispose]();
+    if (result.failures.length > 0) await this[Symbol.asyncDispose]();
     return result;
   }
 
@@ -45,12 +45,12 @@ export class Lane implements AsyncDisposable {
   }
 }
 
-export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull' | 'alone'> & {
-  readonly on: (lane: Lane, how: How) => Promise<Result>;
+export type PlayableScenario = Pick<Scenario<never>, 'name' | 'isFullFormOnly' | 'isPlayedAlone'> & {
+  readonly playOn: (lane: Lane, options: PlayOptions) => Promise<Result>;
 };
 
 const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS];
-const BESIDE_SQLITE = [...LOG_SCENARIOS, ...FLOOD_SCENARIOS];
+const LOG_AND_FLOODS = [...LOG_SCENARIOS, ...FLOOD_SCENARIOS];
 const MONGODB: readonly MongoScenario[] = [
   ...MONGODB_SCENARIOS,
   ...FAILOVER_SCENARIOS,
@@ -61,12 +61,15 @@ const MONGODB: readonly MongoScenario[] = [
 ];
 
 /** By storage. */
-export const PLAYS_ON: Readonly<Record<string, readonly Play[]>> = {
-  SQLite: [...SQLITE, ...BESIDE_SQLITE].map((scenario) => ({
+export const PLAYS_ON: Readonly<Record<string, readonly PlayableScenario[]>> = {
+  SQLite: [...SQLITE, ...LOG_AND_FLOODS].map((scenario) => ({
     ...scenario,
-    on: (lane, how) => lane.onFile(scenario, how),
+    playOn: (lane, options) => lane.playOnFile(scenario, options),
   })),
-  MongoDB: MONGODB.map((scenario) => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
+  MongoDB: MONGODB.map((scenario) => ({
+    ...scenario,
+    playOn: (lane, options) => lane.playOnReplicaSet(scenario, options),
+  })),
   // It ends with its process.
   memory: [],
 };

@@ -2,38 +2,38 @@ import { copyFile, readdir, readlink, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ask } from './ask.ts';
 import type { Scenario } from './scenario.ts';
-import { serviceOn, type SqliteStore } from './sqlite-store.ts';
+import { startServiceOn, type SqliteStore } from './sqlite-store.ts';
 import { until } from './until.ts';
 
 /** A file without a name is still open in the service, and can be saved from there. */
-const removed: Scenario<SqliteStore> = {
+const removeFile: Scenario<SqliteStore> = {
   name: 'SQLite: the file removed under load, and saved from /proc',
   async play(stage, store) {
     if (process.platform !== 'linux') {
-      stage.leftOut = 'only Linux gives access to an open file without a name';
+      stage.skipReason = 'only Linux gives access to an open file without a name';
       return;
     }
-    const service = await serviceOn(stage, store);
-    const load = await stage.load([service]);
+    const service = await startServiceOn(stage, store);
+    const load = await stage.startLoad([service]);
     await stage.letRun(2);
-    load.fault();
+    load.beginFault();
     await rm(store.file);
     // Requests fail with 503, and soon so does /readyz, but not /livez.
-    await load.meets503();
+    await load.waitFor503();
     const beginMs = performance.now();
     await until('a /readyz that fails', async () => (await ask(`${service.url}/readyz`)).status === 503);
-    stage.bar('until /readyz failed', performance.now() - beginMs, 2_000);
+    stage.expectAtMost('until /readyz failed', performance.now() - beginMs, 2_000);
     await stage.expectAlive(service);
-    await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
+    await copyFile(await findDescriptor(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
     await service.terminate();
     await rename(`${store.file}-saved`, store.file);
     await service.start();
-    load.healed();
+    load.endFault();
     await stage.letRun(2);
   },
 };
 
-async function openFile(pid: number, target: string): Promise<string> {
+async function findDescriptor(pid: number, target: string): Promise<string> {
   const directory = `/proc/${pid}/fd`;
   for (const name of await readdir(directory)) {
     const path = join(directory, name);
@@ -43,4 +43,4 @@ async function openFile(pid: number, target: string): Promise<string> {
   throw new Error(`the service has no ${target} open`);
 }
 
-export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [removed];
+export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [removeFile];

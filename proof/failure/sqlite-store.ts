@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import { type Places, storedPet } from './stored-pet.ts';
+import { type PetsByPlace, storedPet } from './stored-pet.ts';
 
 export type SqliteStore = {
   /** Used by this scenario only. */
@@ -9,8 +9,8 @@ export type SqliteStore = {
   readonly file: string;
 };
 
-export function serviceOn(stage: Stage, { file }: SqliteStore): Promise<ServiceProcess> {
-  return stage.service({ DATABASE_URL: `sqlite:${file}` });
+export function startServiceOn(stage: Stage, { file }: SqliteStore): Promise<ServiceProcess> {
+  return stage.startService({ DATABASE_URL: `sqlite:${file}` });
 }
 
 type Row = {
@@ -21,7 +21,7 @@ type Row = {
 };
 
 /** The pets in the file, read without the service. */
-export async function surveyFile({ file }: SqliteStore): Promise<Places> {
+export async function surveyFile({ file }: SqliteStore): Promise<PetsByPlace> {
   using db = new DatabaseSync(file, { readOnly: true, readBigInts: true, timeout: 5_000 });
   const check = db.prepare('PRAGMA integrity_check').all();
   if (JSON.stringify(check) !== '[{"integrity_check":"ok"}]') throw new Error(JSON.stringify(check));

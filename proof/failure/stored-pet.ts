@@ -1,5 +1,5 @@
 /** The pets in each place of a storage, as the JSON in which the service must show them. */
-export type Places = ReadonlyMap<string, readonly string[]>;
+export type PetsByPlace = ReadonlyMap<string, readonly string[]>;
 
 /** Writes the JSON of a pet independently of the service, which cannot be its own judge. */
 export function storedPet(pet: {

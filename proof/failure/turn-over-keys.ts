@@ -9,7 +9,7 @@ import type { Load } from './load.ts';
 const run = promisify(execFile);
 
 /** How long a key is valid. */
-const LIFE_MS = 1_000;
+const KEY_VALID_MS = 1_000;
 
 /** The clients go on with this many keys, most of them revoked for longer than a service may accept them. */
 const KEYS_IN_USE = 8;
@@ -43,22 +43,31 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
     );
     if (created === undefined) continue;
     const { id, key: token } = JSON.parse(created.stdout) as { readonly id: string; readonly key: string };
-    calls.push({ type: 'key created', apiKey: id, beginMs, endMs: performance.now(), outcome: 'acknowledged' });
-    load.keys.push({ id, token });
-    if (load.keys.length > KEYS_IN_USE) load.keys.shift();
-    await sleep(LIFE_MS, undefined, { signal }).catch(() => undefined);
+    calls.push({
+      type: 'key created',
+      apiKey: id,
+      beginMs,
+      endMs: performance.now(),
+      outcome: 'acknowledged',
+    });
+    load.apiKeys.push({ id, token });
+    if (load.apiKeys.length > KEYS_IN_USE) load.apiKeys.shift();
+    await sleep(KEY_VALID_MS, undefined, { signal }).catch(() => undefined);
     let isRevoked = false;
     while (!signal.aborted && !isRevoked) isRevoked = await revoke(id);
   }
 }
 
 /** How many keys were revoked, and how many requests with one every service had to refuse. */
-export function revocations({ calls }: History): { readonly keys: number; readonly uses: number } {
+export function countRevocations({ calls }: History): {
+  readonly revokedKeys: number;
+  readonly lateRequests: number;
+} {
   const revokedAtMs = new Map<string, number>();
   for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.endMs);
-  const late = calls.filter((call) => {
+  const requestsWithRevokedKey = calls.filter((call) => {
     if (!('status' in call) || call.apiKey === undefined) return false;
     return call.beginMs > (revokedAtMs.get(call.apiKey) ?? Infinity) + REVOKED_WITHIN_MS;
   });
-  return { keys: revokedAtMs.size, uses: late.length };
+  return { revokedKeys: revokedAtMs.size, lateRequests: requestsWithRevokedKey.length };
 }

@@ -8,12 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export async function until<T>(
   what: string,
-  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  poll: () => Promise<T | undefined | false> | T | undefined | false,
   { withinMs = 30_000, everyMs = 10 }: { readonly withinMs?: number; readonly everyMs?: number } = {},
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
-    const result = await ask();
+    const result = await poll();
     if (result !== undefined && result !== false) return result;
     if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
     await sleep(everyMs);

@@ -1,10 +1,10 @@
 import type { Call } from './history.ts';
 
 /** A pet, and the first call that acknowledged or showed it. */
-export type Pet = { readonly id: number; readonly content: string; readonly shown: Call };
+export type Pet = { readonly id: number; readonly content: string; readonly firstCall: Call };
 
 /** What a read covers: the ids above `after`, up to `upTo`. */
-type Range = {
+type ReadRange = {
   readonly after: number;
   readonly upTo: number;
   readonly filter: string | undefined;
@@ -12,55 +12,56 @@ type Range = {
 };
 
 /** Pets in the order of their ids, and for each the earliest time at which it or a later one was shown. */
-type Sorted = { readonly pets: readonly Pet[]; readonly earliest: readonly number[] };
+type SortedPets = { readonly pets: readonly Pet[]; readonly earliestShownMs: readonly number[] };
 
 /** Finds the pets that a read must show. The time depends on what the read shows, not on the length of the history. */
 export class VisiblePets {
   readonly #byId: ReadonlyMap<number, Pet>;
-  readonly #all: Sorted;
-  readonly #byStatus: ReadonlyMap<string, Sorted>;
+  readonly #all: SortedPets;
+  readonly #byStatus: ReadonlyMap<string, SortedPets>;
 
   constructor(pets: readonly Pet[]) {
     const sorted = pets.toSorted((a, b) => a.id - b.id);
     this.#byId = new Map(sorted.map((pet) => [pet.id, pet]));
-    this.#all = withEarliest(sorted);
+    this.#all = addEarliestTimes(sorted);
     const groups = Map.groupBy(sorted, ({ content }) => /"status":"(\w+)"\}$/.exec(content)?.[1] ?? '');
-    this.#byStatus = new Map([...groups].map(([status, group]) => [status, withEarliest(group)]));
+    this.#byStatus = new Map([...groups].map(([status, group]) => [status, addEarliestTimes(group)]));
   }
 
   /** The pet with this id, if it was shown before the read began. */
   withId(id: number, beginMs: number): Pet | undefined {
     const pet = this.#byId.get(id);
-    return pet !== undefined && pet.shown.endMs < beginMs ? pet : undefined;
+    return pet !== undefined && pet.firstCall.endMs < beginMs ? pet : undefined;
   }
 
   /** The pets in the range that were shown before the read began, without those with these ids. */
-  in({ after, upTo, filter, beginMs }: Range, except: ReadonlySet<number>): readonly Pet[] {
-    const { pets, earliest } = filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NONE);
+  inRange({ after, upTo, filter, beginMs }: ReadRange, excludedIds: ReadonlySet<number>): readonly Pet[] {
+    const { pets, earliestShownMs } =
+      filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NO_PETS);
     const found: Pet[] = [];
-    for (let index = firstAbove(pets, after); index < pets.length; index++) {
+    for (let index = findFirstIndexAbove(pets, after); index < pets.length; index++) {
       const pet = pets[index]!;
       if (pet.id > upTo) break;
       // All that follow are too young for this read.
-      if (earliest[index]! >= beginMs) break;
-      if (pet.shown.endMs < beginMs && !except.has(pet.id)) found.push(pet);
+      if (earliestShownMs[index]! >= beginMs) break;
+      if (pet.firstCall.endMs < beginMs && !excludedIds.has(pet.id)) found.push(pet);
     }
     return found;
   }
 }
 
-const NONE: Sorted = { pets: [], earliest: [] };
+const NO_PETS: SortedPets = { pets: [], earliestShownMs: [] };
 
-function withEarliest(pets: readonly Pet[]): Sorted {
-  const earliest: number[] = [];
+function addEarliestTimes(pets: readonly Pet[]): SortedPets {
+  const earliestShownMs: number[] = [];
   for (let index = pets.length - 1; index >= 0; index--) {
-    earliest[index] = Math.min(pets[index]!.shown.endMs, earliest[index + 1] ?? Infinity);
+    earliestShownMs[index] = Math.min(pets[index]!.firstCall.endMs, earliestShownMs[index + 1] ?? Infinity);
   }
-  return { pets, earliest };
+  return { pets, earliestShownMs };
 }
 
 /** By halves. */
-function firstAbove(pets: readonly Pet[], id: number): number {
+function findFirstIndexAbove(pets: readonly Pet[], id: number): number {
   let [low, high] = [0, pets.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -5,21 +5,21 @@ import { listPage } from './list-page.ts';
 const LIMIT = 100;
 
 /** The pages with all pets, as the service lists them. */
-export async function walk(url: string): Promise<readonly Page[]> {
+export async function readAllPages(url: string): Promise<readonly Page[]> {
   const pages: Page[] = [];
   let next: string | undefined = `${url}/v1/pets?limit=${LIMIT}`;
   for (let after = 0; next !== undefined; ) {
     const { origin, pathname, search }: URL = new URL(next);
-    const { sent, reply } = await send(origin, pathname + search, {});
-    if (reply?.status !== 200) throw new Error(`the list was answered ${sent.status} ${reply?.body}`);
+    const { sentRequest, reply } = await send(origin, pathname + search, {});
+    if (reply?.status !== 200) throw new Error(`the list was answered ${sentRequest.status} ${reply?.body}`);
     const page = listPage(reply);
     pages.push({
       type: 'page',
-      ...sent,
+      ...sentRequest,
       after,
       limit: LIMIT,
       pets: page.pets,
-      more: page.next !== undefined,
+      hasNext: page.next !== undefined,
     });
     after = Number(/^\{"id":(\d+),/.exec(page.pets.at(-1) ?? '')?.[1]);
     next = page.next;
