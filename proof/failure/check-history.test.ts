@@ -33,7 +33,7 @@ function get(id: number, beginMs: number, name?: string, fields: Partial<Get> = 
   return { type: 'get', ...requestFields(beginMs), id, ...answer, ...fields };
 }
 function page(beginMs: number, pets: readonly string[], fields: Partial<Page> = {}): Page {
-  const answer = { status: 200, after: 0, limit: 100, more: false } as const;
+  const answer = { status: 200, after: 0, limit: 100, hasNext: false } as const;
   return { type: 'page', ...requestFields(beginMs), ...answer, pets, ...fields };
 }
 const survey = (beginMs: number, ...pets: string[]): Survey => {
@@ -42,6 +42,7 @@ const survey = (beginMs: number, ...pets: string[]): Survey => {
 const keyChange = (type: KeyChange['type'], beginMs: number): KeyChange => {
   return { type, apiKey: 'k', beginMs, endMs: beginMs + 5, outcome: 'acknowledged' };
 };
+/** The creation and the revocation of the API key of {@link getWithKey}. */
 const KEY_CREATED = keyChange('key created', 0);
 const KEY_REVOKED = keyChange('key revoked', 100);
 const getWithKey = (beginMs: number, status: number): Get => ({
@@ -50,27 +51,33 @@ const getWithKey = (beginMs: number, status: number): Get => ({
   status,
 });
 
-const [A, B, D, E] = [petJson(1, 'a'), petJson(2, 'b'), petJson(4, 'd', 'pending'), petJson(5, 'e')] as const;
-const ALL_PETS = [A, B, D, E];
+/** The JSON of four pets. The id 3 is for the pet of a request that is never answered. */
+const [PET_1, PET_2, PET_4, PET_5] = [
+  petJson(1, 'a'),
+  petJson(2, 'b'),
+  petJson(4, 'd', 'pending'),
+  petJson(5, 'e'),
+] as const;
+const ALL_PETS = [PET_1, PET_2, PET_4, PET_5];
 
-/** A short history in which everything is right, until time 200. Further calls can make it wrong. */
+/** A correct history, which ends before the time 200. The tests add calls to it. */
 const GOOD_CALLS: readonly Call[] = [
   create('a', 0, 1),
   create('b', 10, 2),
   create('unknown', 10),
-  create('d', 20, 4, { beginMs: 15, content: contentOf('d', 'pending'), answer: D }),
-  // Alone, because its connection was refused at first.
+  create('d', 20, 4, { beginMs: 15, content: contentOf('d', 'pending'), answer: PET_4 }),
+  // The connection for this request was refused, so the client sends it again.
   create('e', 30, undefined, { outcome: 'refused' }),
   create('e', 40, 5),
   create('refused', 40, undefined, { outcome: 'refused', status: 422 }),
-  // It overlaps the create: both answers are right.
+  // Both gets overlap the create of the pet 5, so 404 and 200 are both right.
   get(5, 41),
   get(5, 42, 'e'),
   get(9, 60),
-  page(20, [A, B]),
-  page(60, [A, B], { limit: 2, hasNext: true }),
-  page(66, [D, E], { after: 2 }),
-  page(70, [D], { filter: 'pending' }),
+  page(20, [PET_1, PET_2]),
+  page(60, [PET_1, PET_2], { limit: 2, hasNext: true }),
+  page(66, [PET_4, PET_5], { after: 2 }),
+  page(70, [PET_4], { filter: 'pending' }),
   page(70, [], { filter: 'available' }),
   page(75, [], { after: 5 }),
   survey(100, ...ALL_PETS),
@@ -81,99 +88,161 @@ const rulesOf = (...calls: readonly Call[]) => {
 };
 
 describe('the check of a history', () => {
-  it('accepts what is right, and counts an unknown outcome as neither right nor wrong', () => {
-    expect(checkHistory({ calls: GOOD_CALLS })).toStrictEqual({ violations: [], unknownFound: 0 });
-    const pageWithUnknown = page(200, [A, B, petJson(3, 'unknown'), D, E]);
+  it('reports no violation in a correct history, and counts the pets that were shown but never acknowledged', () => {
+    expect(checkHistory({ calls: GOOD_CALLS })).toStrictEqual({ violations: [], foundUnknownCount: 0 });
+    const pageWithUnknown = page(200, [PET_1, PET_2, petJson(3, 'unknown'), PET_4, PET_5]);
     expect(checkHistory({ calls: [...GOOD_CALLS, pageWithUnknown] })).toStrictEqual({
       violations: [],
-      unknownFound: 1,
+      foundUnknownCount: 1,
     });
-    // Its request may have taken effect after the survey.
+    // The survey does not show the pet 3, whose request may have taken effect after the survey.
     expect(rulesOf(pageWithUnknown, survey(190, ...ALL_PETS))).toStrictEqual([]);
   });
 
-  const answerOfA: Partial<Create> = { idempotencyKey: 'key of a', outcome: 'acknowledged', answer: A };
+  const answerOfA: Partial<Create> = { idempotencyKey: 'key of a', outcome: 'acknowledged', answer: PET_1 };
   const longCreate = create('f', 190, 6, { endMs: 300 });
-  const firstPage = page(200, [A], { limit: 1, hasNext: true });
+  const firstPage = page(200, [PET_1], { limit: 1, hasNext: true });
   const replayOf6 = create('f', 190, 6, { replayed: true });
   const longRead = get(6, 190, 'unknown', { endMs: 300 });
   const pageWith6 = page(200, [...ALL_PETS, petJson(6, 'unknown')]);
 
   it.each<[fault: string, rules: readonly Rule[], ...calls: readonly Call[]]>([
-    ['a lost write', ['lost'], survey(200, A, B, D)],
-    ['a stale read', ['missed'], get(5, 200)],
-    ['a stale read beside a longer one', ['missed'], longRead, get(6, 200, 'unknown'), get(6, 210)],
-    ['a stale page', ['missed'], page(200, [A, B, D])],
+    ['an acknowledged pet that the storage lacks', ['lost'], survey(200, PET_1, PET_2, PET_4)],
+    ['a get that does not find an acknowledged pet', ['missed'], get(5, 200)],
     [
-      'a stale page, but an older id is younger',
+      'a get that does not find a pet, although an earlier get found it while a longer get ran',
+      ['missed'],
+      longRead,
+      get(6, 200, 'unknown'),
+      get(6, 210),
+    ],
+    ['a page that lacks an acknowledged pet', ['missed'], page(200, [PET_1, PET_2, PET_4])],
+    [
+      'a page that lacks an acknowledged pet, while the create of a lower id has not ended',
       ['missed'],
       longCreate,
       create('g', 200, 7),
       page(220, ALL_PETS),
     ],
-    ['a pet that disappears', ['missed'], get(6, 200, 'unknown'), get(6, 206)],
-    ['a pet that one page shows and the next one lacks', ['missed'], pageWith6, page(206, [], { after: 5 })],
-    ['a pet skipped within a page', ['missed'], page(200, [A, D], { limit: 2, hasNext: true })],
-    ['a walk that skips a pet between two pages', ['missed'], firstPage, page(206, [D, E], { after: 1 })],
-    ['a walk that ends early', ['missed'], page(200, [A, B])],
-    ['a pet missing under its status', ['missed'], page(200, [], { filter: 'pending' })],
-    ['a walk that shows a pet twice', ['wrong page'], page(200, [B, D, E], { after: 2 })],
-    ['a pet twice on a page', ['wrong page'], page(200, [A, ...ALL_PETS])],
-    ['a page out of order', ['wrong page'], page(200, ALL_PETS.toReversed())],
-    ['a page that is too long', ['wrong page'], page(200, ALL_PETS, { limit: 3 })],
-    ['a short page before another one', ['wrong page'], page(200, ALL_PETS, { hasNext: true })],
-    ['a pet of another status', ['wrong page'], page(200, [D, E], { filter: 'pending' })],
-    ['a repeated id', ['id twice', 'id order'], create('f', 200, 5)],
-    ['a repeated id of an unknown pet', ['id twice'], get(5, 200, 'unknown')],
-    ['an id that was left free', ['id order'], create('f', 200, 3)],
-    ['a second pet of an Idempotency-Key', ['second pet'], get(6, 200, 'a')],
-    ['a second pet for another body', ['second pet'], create('f', 200, 6, { idempotencyKey: 'key of a' })],
     [
-      'a second pet of a request without a key',
+      'a pet that one get shows and the next get does not find',
+      ['missed'],
+      get(6, 200, 'unknown'),
+      get(6, 206),
+    ],
+    ['a pet that one page shows and a later page lacks', ['missed'], pageWith6, page(206, [], { after: 5 })],
+    ['a page that skips a pet', ['missed'], page(200, [PET_1, PET_4], { limit: 2, hasNext: true })],
+    [
+      'two pages that skip the pet between them',
+      ['missed'],
+      firstPage,
+      page(206, [PET_4, PET_5], { after: 1 }),
+    ],
+    ['a last page that lacks the last pets', ['missed'], page(200, [PET_1, PET_2])],
+    [
+      'a page of one status that lacks a pet of this status',
+      ['missed'],
+      page(200, [], { filter: 'pending' }),
+    ],
+    [
+      'a page that repeats the last pet of the page before',
+      ['wrong page'],
+      page(200, [PET_2, PET_4, PET_5], { after: 2 }),
+    ],
+    ['a page that shows a pet twice', ['wrong page'], page(200, [PET_1, ...ALL_PETS])],
+    ['a page whose pets are not in the order of their ids', ['wrong page'], page(200, ALL_PETS.toReversed())],
+    ['a page with more pets than its limit', ['wrong page'], page(200, ALL_PETS, { limit: 3 })],
+    [
+      'a page that has a next page and fewer pets than its limit',
+      ['wrong page'],
+      page(200, ALL_PETS, { hasNext: true }),
+    ],
+    [
+      'a page of one status that shows a pet of another status',
+      ['wrong page'],
+      page(200, [PET_4, PET_5], { filter: 'pending' }),
+    ],
+    ['an id that is assigned to two acknowledged pets', ['id twice', 'id order'], create('f', 200, 5)],
+    ['an acknowledged id with which a get shows another pet', ['id twice'], get(5, 200, 'unknown')],
+    ['a new pet whose id is less than an id that was shown before', ['id order'], create('f', 200, 3)],
+    ['an acknowledged pet that is shown with a second id', ['second pet'], get(6, 200, 'a')],
+    [
+      'an Idempotency-Key that adds two different pets',
+      ['second pet'],
+      create('f', 200, 6, { idempotencyKey: 'key of a' }),
+    ],
+    [
+      'a request without an Idempotency-Key that adds two pets',
       ['second pet'],
       createWithoutKey('f', 200, 6),
       get(7, 210, 'f'),
     ],
-    ['a second pet of an unknown request', ['second pet'], get(6, 200, 'unknown'), get(7, 210, 'unknown')],
-    ['a replay that is not marked', ['wrong answer'], create('a', 200, 1)],
-    ['a pet before the request that made it', ['wrong answer'], replayOf6, create('f', 300, 6)],
-    ['a replay for another body', ['wrong answer'], create('f', 200, undefined, answerOfA)],
-    ['the answer to another get', ['wrong answer'], get(1, 200, 'b', { id: 2, answer: A })],
-    ['an acknowledgement that is cut off', ['wrong answer'], create('f', 200, 6, { answer: '{"id":' })],
-    ['an acknowledgement without a body', ['wrong answer'], create('f', 200, 6, { answer: '' })],
-    ['a pet that nobody requested', ['unrequested'], get(6, 200, 'stray')],
-    ['a stray pet in the storage', ['unrequested'], survey(200, ...ALL_PETS, petJson(6, 'stray'))],
-    ['a pet whose request was refused', ['unrequested'], get(6, 200, 'refused')],
-    ['a pet before its request', ['unrequested'], get(6, 200, 'f'), create('f', 210, 6)],
-    ['a changed byte', ['unrequested'], page(200, [A.replace('7', '8'), B, D, E])],
     [
-      'a revoked key that is accepted',
+      'an unanswered request that adds two pets',
+      ['second pet'],
+      get(6, 200, 'unknown'),
+      get(7, 210, 'unknown'),
+    ],
+    ['a repeated request whose answer is not marked as replayed', ['wrong answer'], create('a', 200, 1)],
+    [
+      'a replayed answer before the request that adds the pet',
+      ['wrong answer'],
+      replayOf6,
+      create('f', 300, 6),
+    ],
+    [
+      'an Idempotency-Key with a new body that is answered with the pet of the old body',
+      ['wrong answer'],
+      create('f', 200, undefined, answerOfA),
+    ],
+    [
+      'a get that is answered with the pet of another id',
+      ['wrong answer'],
+      get(1, 200, 'b', { id: 2, answer: PET_1 }),
+    ],
+    ['an acknowledgement whose body is cut off', ['wrong answer'], create('f', 200, 6, { answer: '{"id":' })],
+    ['an acknowledgement without a body', ['wrong answer'], create('f', 200, 6, { answer: '' })],
+    ['a pet that no client requested', ['unrequested'], get(6, 200, 'stray')],
+    [
+      'a pet in the storage that no client requested',
+      ['unrequested'],
+      survey(200, ...ALL_PETS, petJson(6, 'stray')),
+    ],
+    ['a pet whose request was refused', ['unrequested'], get(6, 200, 'refused')],
+    ['a pet that is shown before its request begins', ['unrequested'], get(6, 200, 'f'), create('f', 210, 6)],
+    [
+      'a page that shows a pet with a changed byte',
+      ['unrequested'],
+      page(200, [PET_1.replace('7', '8'), PET_2, PET_4, PET_5]),
+    ],
+    [
+      'a revoked API key that is accepted',
       ['revoked key accepted'],
       KEY_CREATED,
       KEY_REVOKED,
       getWithKey(10_106, 200),
     ],
     [
-      'a revoked key that finds no pet',
+      'a revoked API key whose get is answered with 404',
       ['revoked key accepted'],
       KEY_CREATED,
       KEY_REVOKED,
       getWithKey(10_106, 404),
     ],
-    ['a valid key that is refused', ['valid key refused'], KEY_CREATED, getWithKey(6, 401)],
+    ['a valid API key that is refused', ['valid key refused'], KEY_CREATED, getWithKey(6, 401)],
     [
-      'a key that is refused before its end',
+      'an API key that is refused before its revocation',
       ['valid key refused'],
       KEY_CREATED,
       KEY_REVOKED,
       getWithKey(50, 401),
     ],
-    ['a key of the service that is refused', ['valid key refused'], { ...get(1, 0, 'a'), status: 401 }],
+    ['a refusal of the key in API_KEYS', ['valid key refused'], { ...get(1, 0, 'a'), status: 401 }],
   ])('finds %s', (_fault, rules, ...calls) => {
     expect(rulesOf(...calls)).toStrictEqual(rules);
   });
 
-  it('finds the fault at any time before or after the calls beside it', () => {
+  it('finds a get that misses a pet only if the get begins after the create of the pet has ended', () => {
     const createOf6 = create('f', 200, 6);
     const pageWith6 = page(206, [...ALL_PETS, petJson(6, 'f')]);
     for (const beginMs of [190, 199, 205])
@@ -181,18 +250,38 @@ describe('the check of a history', () => {
     expect(rulesOf(createOf6, pageWith6, get(6, 205.1))).toStrictEqual(['missed']);
   });
 
-  it.each<[what: string, ...calls: readonly Call[]]>([
-    ['ten seconds until every service refuses', KEY_CREATED, KEY_REVOKED, getWithKey(10_105, 200)],
-    ['a service that is faster', KEY_CREATED, KEY_REVOKED, getWithKey(100, 401), getWithKey(20_000, 401)],
-    ['a 503, which says neither', KEY_CREATED, KEY_REVOKED, getWithKey(20_000, 503)],
-    ['a key that is being created', KEY_CREATED, getWithKey(3, 401)],
-    ['a key that may not exist', { ...KEY_CREATED, outcome: 'unknown' }, getWithKey(20, 401)],
+  it.each<[situation: string, ...calls: readonly Call[]]>([
     [
-      'a revocation that may not have happened',
+      'an API key is accepted until ten seconds after its revocation',
+      KEY_CREATED,
+      KEY_REVOKED,
+      getWithKey(10_105, 200),
+    ],
+    [
+      'an API key is refused as soon as its revocation begins',
+      KEY_CREATED,
+      KEY_REVOKED,
+      getWithKey(100, 401),
+      getWithKey(20_000, 401),
+    ],
+    [
+      'a request with a revoked API key is answered with 503',
+      KEY_CREATED,
+      KEY_REVOKED,
+      getWithKey(20_000, 503),
+    ],
+    ['an API key is refused while it is created', KEY_CREATED, getWithKey(3, 401)],
+    [
+      'an API key is refused and the outcome of its creation is unknown',
+      { ...KEY_CREATED, outcome: 'unknown' },
+      getWithKey(20, 401),
+    ],
+    [
+      'an API key is accepted and the outcome of its revocation is unknown',
       { ...KEY_REVOKED, outcome: 'unknown' },
       getWithKey(20_000, 200),
     ],
-  ])('accepts, of keys, %s', (_what, ...calls) => {
+  ])('reports no violation when %s', (_situation, ...calls) => {
     expect(rulesOf(...calls)).toStrictEqual([]);
   });
 });

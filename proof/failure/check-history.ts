@@ -5,27 +5,20 @@ import { type Pet, VisiblePets } from './visible-pets.ts';
 
 export type Verdict = {
   readonly violations: readonly Violation[];
-  /** Pets of unknown outcome that were seen. Neither right nor wrong. */
+  /** The number of pets that were shown although no answer acknowledged them. They are no violations. */
   readonly foundUnknownCount: number;
 };
 
-/** In UTF-16 code units. */
+/** How much of a call a violation quotes, in UTF-16 code units. */
 const MAX_EVIDENCE_LENGTH = 500;
 
 /**
- * Decides whether a history is linearizable: whether all calls could have happened one after the other, each at some
- * instant between its begin and its end, with the answers that the clients had.
+ * Decides whether a history is linearizable. It is, if all calls could have happened one after the other, each at some
+ * instant between its begin and its end, with the answers that the clients received.
  *
- * The catalogue is a set that only grows. The services choose the ids, and the contents are unique, so each pet is an
- * object of its own that begins to exist once. The contract does not promise that a page shows one instant, so a page
- * counts as one read of each pet in its range. Linearizability is local (Herlihy and Wing 1990, theorem 1): the history
- * is linearizable if the history of each pet is. The instant at which a pet begins to exist has three bounds: it is not
- * before the first request for it, not after the end of a call that acknowledged or showed it, and not before the begin
- * of a read that missed it. So no read may miss a pet that an earlier call showed. A pass over the reads decides that.
- *
- * Porcupine and Elle are not used. Porcupine searches the orders of overlapping calls, and a call of unknown outcome
- * overlaps all later ones: an outage with a thousand of them would take it for ever. Elle infers orders from lists or
- * registers, and the catalogue is neither.
+ * The known checkers Porcupine and Elle do not fit. Porcupine searches the orders of overlapping calls, and a call of
+ * unknown outcome overlaps all later calls. With a thousand such calls in an outage, the search would not end. Elle
+ * infers orders from lists or registers, and the catalogue of pets is a set.
  */
 export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Verdict {
   const violations: Violation[] = [];
@@ -52,26 +45,33 @@ export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Ve
 type Requests = ReadonlyMap<string, readonly Create[]>;
 type Pets = ReadonlyMap<string, Pet>;
 
-/** The pets that a client has asked for, by content, each with the first call that showed it. */
+/** The pets that were requested and then shown. The key is the content: the JSON of the pet after its id. */
 function findShownPets(calls: readonly Call[], requests: Requests, report: Report): Pets {
   const pets = new Map<string, Pet>();
   const byId = new Map<number, Pet>();
   for (const call of calls.toSorted((a, b) => a.endMs - b.endMs)) {
     for (const json of petsShownBy(call)) {
-      const parts = parsePet(json);
-      if (parts === undefined) {
-        report('wrong answer', json, 'is no pet', call);
+      const parsedPet = parsePet(json);
+      if (parsedPet === undefined) {
+        report('wrong answer', json, 'is not the JSON of a pet', call);
         continue;
       }
-      const { id, content } = parts;
+      const { id, content } = parsedPet;
       const possibleRequests = requests.get(content)?.filter(({ outcome }) => outcome !== 'refused') ?? [];
       if (!possibleRequests.some(({ beginMs }) => beginMs <= call.endMs)) {
-        report('unrequested', json, 'was shown', call, ...(requests.get(content) ?? []));
+        report(
+          'unrequested',
+          json,
+          'was shown, but no request can have added it',
+          call,
+          ...(requests.get(content) ?? []),
+        );
         continue;
       }
       const pet = pets.get(content) ?? { id, content, firstCall: call };
       const petWithId = byId.get(id) ?? pet;
-      if (pet.id !== id) report('second pet', content, `has ${pet.id} and ${id}`, pet.firstCall, call);
+      if (pet.id !== id)
+        report('second pet', content, `has the ids ${pet.id} and ${id}`, pet.firstCall, call);
       if (petWithId.content !== content)
         report('id twice', `${id}`, 'has two pets', petWithId.firstCall, call);
       pets.set(content, pet);
@@ -81,7 +81,7 @@ function findShownPets(calls: readonly Call[], requests: Requests, report: Repor
   return pets;
 }
 
-/** The JSON of every pet in the answer. */
+/** The JSON of every pet that the call shows. */
 function petsShownBy(call: Call): readonly string[] {
   if (call.type === 'page' || call.type === 'survey') return call.pets ?? [];
   return 'answer' in call && call.answer !== undefined ? [call.answer] : [];
@@ -93,13 +93,13 @@ function parsePet(json: string): { readonly id: number; readonly content: string
   return content === undefined || !Number.isSafeInteger(id) ? undefined : { id, content };
 }
 
-/** One request creates the pet. An answer says that it was this one, or another one with the same key. */
+/** Of the requests for one pet, exactly one creates it. The answers to its repetitions are marked as replayed. */
 function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): void {
   for (const [content, creates] of requests) {
     for (const create of creates) {
       const { outcome, answer = '' } = create;
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
-      report('wrong answer', content, `got ${answer}`, create);
+      report('wrong answer', content, `was acknowledged with ${answer}`, create);
     }
     const newPetAnswers = creates.filter(
       ({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true,
@@ -114,7 +114,7 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
     report(
       'wrong answer',
       content,
-      'was there before the request that made it',
+      'was shown before the request that created it began',
       pet.firstCall,
       ...newPetAnswers,
       ...replays,
@@ -122,7 +122,7 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
   }
 }
 
-/** An Idempotency-Key belongs to an API key, and to one content. */
+/** All requests with the same Idempotency-Key and the same API key add at most one pet. */
 function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Report): void {
   const keyedCreates = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
   for (const [key, sameKeyCreates] of Map.groupBy(
@@ -132,10 +132,12 @@ function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Re
     const contents = new Set(
       sameKeyCreates.map(({ content }) => content).filter((content) => pets.has(content)),
     );
-    if (contents.size > 1) report('second pet', key, `has ${[...contents].join(' and ')}`, ...sameKeyCreates);
+    if (contents.size > 1)
+      report('second pet', key, `has two pets: ${[...contents].join(' and ')}`, ...sameKeyCreates);
   }
 }
 
+/** Each pet has a greater id than all pets that were shown before the first request for it began. */
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
   const shownPets = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
   const requestedPets = shownPets
@@ -152,10 +154,25 @@ function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
         greatestPet = shownPets[nextIndex];
     }
     if (greatestPet === undefined || greatestPet.id < pet.id) continue;
-    report('id order', petName(pet), 'came after a greater id', greatestPet.firstCall, pet.firstCall);
+    report(
+      'id order',
+      petName(pet),
+      'was requested after a greater id was shown',
+      greatestPet.firstCall,
+      pet.firstCall,
+    );
   }
 }
 
+/**
+ * No read may miss a pet that an earlier call showed. This rule decides whether the reads are linearizable:
+ *
+ * - The catalogue only grows, and each pet begins to exist once. The instant at which it begins to exist is not before
+ *   the first request for it, not after the end of a call that showed it, and not before the begin of a read that
+ *   missed it.
+ * - The contract does not promise that a page shows one instant, so a page is one read of each pet in its range.
+ * - A history is linearizable if the history of each pet is linearizable (Herlihy and Wing 1990, theorem 1).
+ */
 function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
   const visible = new VisiblePets([...pets.values()]);
   for (const call of calls) {
@@ -163,7 +180,12 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
       case 'get': {
         const answeredId = parsePet(call.answer ?? '')?.id;
         if (call.answer !== undefined && answeredId !== call.id) {
-          report('wrong answer', `the pet ${call.id}`, `was answered ${call.answer}`, call);
+          report(
+            'wrong answer',
+            `the pet ${call.id}`,
+            `was requested, and the answer was ${call.answer}`,
+            call,
+          );
         }
         if (call.status !== 404) break;
         const missedPet = visible.withId(call.id, call.beginMs);
@@ -200,9 +222,10 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
 function checkPage(page: Page, ids: readonly number[], report: Report): void {
   const { pets = [], after, limit, hasNext, filter } = page;
   const isAscending = ids.every((id, index) => id > (ids[index - 1] ?? after));
-  if (!isAscending) report('wrong page', page.url, 'has pets out of order, or again', page);
+  if (!isAscending)
+    report('wrong page', page.url, 'does not show each pet once, in the order of the ids', page);
   if (pets.length > limit || (hasNext === true && pets.length < limit)) {
-    report('wrong page', page.url, `has ${pets.length} pets`, page);
+    report('wrong page', page.url, `has ${pets.length} pets, and its limit is ${limit}`, page);
   }
   if (filter !== undefined && !pets.every((json) => json.endsWith(`"status":"${filter}"}`))) {
     report('wrong page', page.url, 'has a pet of another status', page);

@@ -1,12 +1,13 @@
 import type { Call, KeyChange, Request } from './history.ts';
 import type { Report } from './violation.ts';
 
-/** How long a service may accept a key after its revocation was acknowledged. */
+/** A service may accept a key for this long after the command that revoked the key has ended. */
 export const REVOKED_WITHIN_MS = 10_000;
 
 /**
- * Between its acknowledged creation and the begin of its revocation, every service accepts an API key. From ten seconds
- * after the acknowledged revocation, none does. An answer of 503 says neither.
+ * Checks two rules. Every service accepts an API key after its creation was acknowledged, until its revocation begins.
+ * No service accepts the key ten seconds after its revocation was acknowledged. A 5xx does not show whether the service
+ * accepted the key, so it is ignored.
  */
 export function checkKeys(calls: readonly Call[], report: Report): void {
   const changes = calls.filter(({ type }) => type === 'key created' || type === 'key revoked') as KeyChange[];
@@ -16,12 +17,12 @@ export function checkKeys(calls: readonly Call[], report: Report): void {
     const { apiKey = 'the key in API_KEYS', status } = call;
     const keyChanges = byKey.get(apiKey) ?? [];
     if (status === 401) {
-      const isKnown =
+      const isCreated =
         call.apiKey === undefined || keyChanges.some((change) => isCreationBefore(change, call));
       const mayBeRevoked = keyChanges.some(
         ({ type, beginMs }) => type === 'key revoked' && beginMs <= call.endMs,
       );
-      if (isKnown && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...keyChanges, call);
+      if (isCreated && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...keyChanges, call);
     } else {
       const revocation = keyChanges.find((change) => isRevocationLongBefore(change, call));
       if (revocation) report('revoked key accepted', apiKey, 'was accepted', revocation, call);

@@ -7,7 +7,7 @@ import { listPage } from './list-page.ts';
 import type { SeededRandom } from '../../test/support/seeded-random.ts';
 import { API_KEY } from './service-process.ts';
 
-/** The pause before a retry. Shorter than `Retry-After`, to keep the service under load. */
+/** The pause before a retry. It is shorter than `Retry-After` asks for, to keep the service under load. */
 const RETRY_PAUSE_MS = 100;
 
 const WRONG_BODY = '{"name":"","categoryId":"seven"}';
@@ -16,31 +16,31 @@ const CATEGORIES = ['7', '-9223372036854775808', '9223372036854775807', '0', '90
 const STATUSES = ['available', 'pending', 'sold'] as const;
 const PAGE_SIZES = [100, 100, 20, 3] as const;
 
-/** Shares of the requests. The rest adds pets. */
+/** The shares of wrong requests, of reads of one pet, and of reads of a page. The remaining requests add pets. */
 const WRONG_SHARE = 0.08;
 const GET_SHARE = 0.16;
 const PAGE_SHARE = 0.16;
 
-/** An API key from the storage, in use. */
+/** An API key that is stored in the database. */
 export type StoredApiKey = { readonly id: string; readonly token: string };
 
-/** What the clients of a load share. */
+/** The settings and the state that all clients of a load share. */
 export type SharedState = {
   readonly urls: readonly string[];
-  /** How long a client tries to add the same pet. 0 means one attempt. */
+  /** How long a client tries to add the same pet. With 0, it makes one attempt. */
   readonly patienceMs: number;
-  /** The share of the requests before which a client turns to the next URL. */
+  /** The probability that a client changes to the next URL before a request. */
   readonly urlChangeShare: number;
-  /** Keys to use besides {@link API_KEY}, revoked ones included. */
+  /** Clients use these keys in addition to {@link API_KEY}. Some of them are revoked. */
   readonly apiKeys: readonly StoredApiKey[];
-  /** The ids that were acknowledged, in order. */
+  /** The ids of the acknowledged pets, in the order of the acknowledgements. */
   readonly acknowledgedIds: readonly number[];
   readonly mayCreate: () => boolean;
   readonly isAbandoned: () => boolean;
   readonly record: (request: Request) => void;
 };
 
-/** Sends one request at a time and records every answer. After a failure it turns to the next URL. */
+/** Sends one request at a time and records every answer. After a failed request it changes to the next URL. */
 export class Client implements Disposable {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #shared: SharedState;
@@ -48,7 +48,7 @@ export class Client implements Disposable {
   #urlIndex: number;
   #nextPage: { readonly path: string } & Pick<Page, 'after' | 'limit' | 'filter'>;
 
-  /** @param index of this client. It decides where the client begins. */
+  /** @param index the number of this client, which decides the URL of its first request */
   constructor(shared: SharedState, random: SeededRandom, index: number) {
     this.#shared = shared;
     this.#random = random;
@@ -66,7 +66,10 @@ export class Client implements Disposable {
     else if (this.#shared.mayCreate()) await this.#create();
   }
 
-  /** Adds a pet. A request without an Idempotency-Key is sent once, and so is one of an impatient client. */
+  /**
+   * Adds a pet. Retries 80 % of the requests with an Idempotency-Key until they succeed. After a refused connection, any
+   * request is tried at each URL once.
+   */
   async #create(): Promise<void> {
     const random = this.#random;
     const idempotencyKey = random.chance(0.7) ? randomUUID() : undefined;
@@ -93,7 +96,7 @@ export class Client implements Disposable {
           replayed: reply.headers['idempotent-replayed'] === 'true',
         }),
       });
-      // A retry cannot change an answer that blames the client.
+      // A 4xx says that the request is wrong, so a retry would have the same answer.
       if (sentRequest.status !== undefined && sentRequest.status < 500) return;
       const hasUntriedUrl = sentRequest.failure === 'ECONNREFUSED' && attempts < this.#shared.urls.length;
       if (!hasUntriedUrl && performance.now() - beginMs >= patienceMs) return;
@@ -102,7 +105,7 @@ export class Client implements Disposable {
     }
   }
 
-  /** Reads a pet: mostly a recent one, sometimes one that may come soon. */
+  /** Reads one pet: mostly one of the last five pets, sometimes an id that is not yet assigned. */
   async #get(): Promise<void> {
     const { acknowledgedIds, record } = this.#shared;
     if (acknowledgedIds.length === 0) return;
@@ -114,7 +117,7 @@ export class Client implements Disposable {
     if (reply === undefined) await this.#prepareRetry();
   }
 
-  /** Reads the next page of this client's walk. The last page is often read again, because it grows. */
+  /** Reads the next page of the list. Often reads the last page again, because new pets appear on it. */
   async #readPage(): Promise<void> {
     const { path, after, limit, filter } = this.#nextPage;
     const { sentRequest, reply } = await this.#send(path, {}, this.#chooseKey());
@@ -132,10 +135,10 @@ export class Client implements Disposable {
     }
     const { pets, next } = listPage(reply);
     this.#shared.record({ ...request, pets, hasNext: next !== undefined });
-    const last = /^\{"id":(\d+),/.exec(pets.at(-1) ?? '')?.[1];
-    if (next !== undefined && last !== undefined) {
+    const lastId = /^\{"id":(\d+),/.exec(pets.at(-1) ?? '')?.[1];
+    if (next !== undefined && lastId !== undefined) {
       const { pathname, search } = new URL(next);
-      this.#nextPage = { ...this.#nextPage, path: pathname + search, after: Number(last) };
+      this.#nextPage = { ...this.#nextPage, path: pathname + search, after: Number(lastId) };
     } else if (this.#random.chance(0.2)) this.#nextPage = this.#chooseFirstPage();
   }
 
@@ -161,13 +164,13 @@ export class Client implements Disposable {
     return apiKeys.length > 0 && this.#random.chance(0.3) ? this.#random.pick(apiKeys) : undefined;
   }
 
-  #send(path: string, question: Question, key: StoredApiKey | undefined): ReturnType<typeof send> {
+  #send(path: string, question: Question, apiKey: StoredApiKey | undefined): ReturnType<typeof send> {
     const { urls } = this.#shared;
     const url = urls[this.#urlIndex % urls.length] ?? '';
-    return send(url, path, { ...question, agent: this.#agent }, key);
+    return send(url, path, { ...question, agent: this.#agent }, apiKey);
   }
 
-  /** Turns to the next instance, or waits where there is one only. */
+  /** Changes to the next URL. If there is only one URL, waits before the retry. */
   async #prepareRetry(): Promise<void> {
     this.#urlIndex++;
     if (this.#shared.urls.length === 1) await sleep(RETRY_PAUSE_MS);
@@ -178,7 +181,7 @@ export class Client implements Disposable {
   }
 }
 
-/** Sends one request, and says what its client knows afterwards. */
+/** Sends one request. Returns what the client knows about it afterwards, and the reply if there was one. */
 export async function send(
   url: string,
   path: string,
@@ -206,7 +209,7 @@ export async function send(
     return { sentRequest, reply };
   } catch (error) {
     const failure = failureOf(error);
-    // A request without a connection never reached the service.
+    // With a refused connection, the request never reached the service.
     const outcome = failure === 'ECONNREFUSED' ? 'refused' : 'unknown';
     return {
       sentRequest: { ...requestFields, endMs: performance.now(), outcome, failure },
@@ -215,7 +218,7 @@ export async function send(
   }
 }
 
-/** A 5xx does not say what was done before it. */
+/** The outcome of a 5xx is unknown, because the service may have stored the pet before the error. */
 function outcomeOf(status: number): Outcome {
   if (status >= 500) return 'unknown';
   return status < 300 ? 'acknowledged' : 'refused';

@@ -2,77 +2,77 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
 /**
- * What a client knows about its request. Jepsen's distinction: a `refused` request certainly had no effect, an
- * `unknown` one could have had it. Never count one as the other.
+ * What a client knows about its request. A `refused` request certainly had no effect. An `unknown` request may have
+ * stored its pet. Jepsen, a tester of databases, makes the same distinction.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 
-/** All times are from `performance.now()` of the one process that has all clients. */
+/** The times come from `performance.now()`. All clients run in one process, so their times can be compared. */
 type Interval = {
-  /** Before the request was sent. */
+  /** A time before the request was sent. */
   readonly beginMs: number;
-  /** After the answer was read, or after the request failed. */
+  /** A time after the answer was read, or after the request failed. */
   readonly endMs: number;
 };
 
-/** One request, with everything that its client knows. Nothing in it was retried. */
+/** One request, and what its client knows about it. A retry is another request. */
 export type SentRequest = Interval & {
   readonly url: string;
-  /** The id of the API key. Absent for the key in `API_KEYS`, which is always valid. */
+  /** The id of the API key. It is absent if the client used the key in `API_KEYS`, which is always valid. */
   readonly apiKey?: string;
   readonly outcome: Outcome;
   readonly status?: number;
   readonly retryAfter?: string;
-  /** Why there is no status. */
+  /** The error of a request that was not answered, such as `ECONNREFUSED`. */
   readonly failure?: string;
 };
 
-/** A request to add a pet. Retries are calls of their own, with the same `content`. */
+/** A request to add a pet. Each retry is another `Create` with the same `content`. */
 export type Create = SentRequest & {
   readonly type: 'create';
-  /** The JSON of the pet after its id, as every answer must show it. Its name makes it unique. */
+  /** The JSON of the pet after its id, as every answer must show it. No two pets have the same name. */
   readonly content: string;
   readonly body: string;
-  /** The Idempotency-Key. Without it, the request was sent once. */
+  /** The value of the header `Idempotency-Key`. A request without it is retried only after a refused connection. */
   readonly idempotencyKey?: string;
-  /** The body of a 201. */
+  /** The body of the answer, if its status is 201. */
   readonly answer?: string;
-  /** Whether the 201 had `Idempotent-Replayed: true`. */
+  /** Whether the answer with status 201 had the header `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
 };
 
-/** A request for one pet. Status 404 says that there is no such pet. */
+/** A request for one pet. The status 404 says that no pet has this id. */
 export type Get = SentRequest & {
   readonly type: 'get';
   readonly id: number;
-  /** The body of a 200. */
+  /** The body of the answer, if its status is 200. */
   readonly answer?: string;
 };
 
-/** A request for one page. The pages of a walk are calls of their own: each begins after the last id of the one before. */
+/** A request for one page of the list. A client that reads the whole list makes a call per page. */
 export type Page = SentRequest & {
   readonly type: 'page';
-  /** The last id that the walk has shown, 0 on its first page. */
+  /** The page begins after this id, which is the last id of the page before. It is 0 for a first page. */
   readonly after: number;
   readonly limit: number;
   readonly filter?: string;
-  /** The JSON of each pet of a 200, in the bytes of the answer. */
+  /** The JSON of each pet on the page, byte for byte. It is absent if the status is not 200. */
   readonly pets?: readonly string[];
-  /** Whether the answer linked to another page. */
+  /** Whether the answer had a link to the next page. */
   readonly hasNext?: boolean;
 };
 
 /** A request with a deliberately wrong body. */
 export type Wrong = SentRequest & { readonly type: 'wrong' };
 
-/** All pets in one place of the storage, read without the service. */
+/** All pets in one place of the storage (the file, or one member of the replica set), read without the service. */
 export type Survey = Interval & {
   readonly type: 'survey';
   readonly place: string;
   readonly pets: readonly string[];
 };
 
-/** A command of the operator. Only an acknowledged one has an effect that is known. */
+/** A command of the operator that creates or revokes an API key. If it failed, its outcome is `unknown`. */
 export type KeyChange = Interval & {
   readonly type: 'key created' | 'key revoked';
   readonly apiKey: string;
@@ -86,13 +86,13 @@ export type History = {
   readonly beginMs: number;
   /** When the clients were told to stop. */
   endMs: number;
-  /** The time of the fault. */
+  /** The time from the first to the last effect of the fault on the service. */
   fault: { from: number; to: number } | undefined;
-  /** In the order in which they ended. */
+  /** The calls in the order in which they ended. */
   readonly calls: Call[];
 };
 
-/** Writes a history as lines of JSON, for people. */
+/** Writes a history as lines of JSON, which an engineer reads after a failure. */
 export async function writeHistory(path: string, { calls, ...rest }: History): Promise<void> {
   const file = createWriteStream(path);
   for (const entry of [rest, ...calls]) file.write(`${JSON.stringify(entry)}\n`);
@@ -100,7 +100,7 @@ export async function writeHistory(path: string, { calls, ...rest }: History): P
   await finished(file);
 }
 
-/** A pet that a client wanted to add, with all attempts. */
+/** A pet that a client wanted to add, and all requests for it: the first one and its retries. */
 export type WantedPet = Interval & { readonly attempts: readonly Create[]; readonly outcome: Outcome };
 
 export function wantedPetsOf({ calls }: History): readonly WantedPet[] {
@@ -113,7 +113,7 @@ export function wantedPetsOf({ calls }: History): readonly WantedPet[] {
   }));
 }
 
-/** Any of the attempts may have stored the pet. */
+/** The outcome of several requests for one pet. Each of them may have stored the pet. */
 function outcomeOf(attempts: readonly Create[]): Outcome {
   const outcomes = new Set(attempts.map(({ outcome }) => outcome));
   if (outcomes.has('acknowledged')) return 'acknowledged';

@@ -8,9 +8,9 @@ export type LoadOptions = {
   readonly clients: number;
   /** The pause between two requests of a client. */
   readonly pauseMs: number;
-  /** How long a client tries to add the same pet. 0 means one attempt. */
+  /** How long a client tries to add the same pet. With 0, it makes one attempt. */
   readonly patienceMs: number;
-  /** The share of the requests before which a client turns to the next URL. */
+  /** The probability that a client changes to the next URL before a request. */
   readonly urlChangeShare: number;
 };
 
@@ -19,14 +19,14 @@ const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, ur
 /** The largest number of requests to add a pet, retries included. */
 const MAX_CREATES = 50_000;
 
-/** Clients that start at once and record every answer. */
+/** Clients that send requests and record every answer. They start with the constructor. */
 export class Load {
   readonly history: History;
-  /** API keys that the clients use besides the one in `API_KEYS`. */
+  /** API keys that the clients use in addition to the key in `API_KEYS`. */
   readonly apiKeys: StoredApiKey[] = [];
   readonly #options: LoadOptions;
   readonly #allClients: Promise<unknown>;
-  /** What was acknowledged, in order. */
+  /** The ids of the acknowledged pets, in the order of the acknowledgements. */
   readonly #acknowledgedIds: number[] = [];
   #createCount = 0;
   #count503 = 0;
@@ -55,41 +55,41 @@ export class Load {
     this.#allClients = Promise.all(runs);
   }
 
-  /** Records the start of the fault. */
+  /** Records that the fault begins now. Later calls do not change this time. */
   beginFault(): void {
     const now = performance.now();
     this.history.fault ??= { from: now, to: now };
   }
 
-  /** Records the end of the fault, as far as it affects the service. */
+  /** Records that the fault affects the service only until now. A later call replaces this time. */
   endFault(): void {
     if (this.history.fault !== undefined) this.history.fault.to = performance.now();
   }
 
-  /** How many pets were acknowledged. */
+  /** The number of acknowledged pets. */
   get acknowledgedCount(): number {
     return this.#acknowledgedIds.length;
   }
 
-  /** Resolves when this many more pets are acknowledged. */
+  /** Resolves when `count` pets were acknowledged after this call. */
   async waitForAcknowledgements(count: number): Promise<void> {
-    const before = this.acknowledgedCount;
-    await until(`${count} more pets`, () => this.acknowledgedCount >= before + count);
+    const countBefore = this.acknowledgedCount;
+    await until(`${count} acknowledged pets`, () => this.acknowledgedCount >= countBefore + count);
   }
 
-  /** Resolves when a request was answered 503. */
+  /** Resolves when the service has answered a request to add a pet with 503. */
   async waitFor503(): Promise<void> {
-    await until('a 503', () => this.#count503 > 0);
+    await until('a first answer of 503', () => this.#count503 > 0);
   }
 
-  /** Sends no more requests. Resolves when the clients have finished or given up. */
+  /** Tells the clients to stop. Resolves when each client has finished its request and its retries. */
   async stop(): Promise<void> {
     if (!this.#isStopping) this.history.endMs = performance.now();
     this.#isStopping = true;
     await this.#allClients;
   }
 
-  /** Ends the load of a failed scenario: no client retries. */
+  /** Stops the clients as {@link stop} does, but without retries. For a scenario that has failed. */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
     await this.stop();

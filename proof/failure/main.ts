@@ -11,15 +11,15 @@ import type { PlayOptions, Result } from './scenario.ts';
 import { Lane, type PlayableScenario, PLAYS } from './scenarios.ts';
 import type { Form } from './stage.ts';
 
-const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
+const USAGE = `The failure suite breaks real processes under load, and checks that no acknowledged pet is lost.
 
-  npm run test:failure                    three repetitions; writes proof/failure/results.md
-  npm run test:failure -- --short         one repetition with shorter loads, in about five minutes
-  npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
-                          --repetitions 5
-                          --lanes 2       plays this many scenarios at once, and then those that must be alone
-                          --part beside   without the scenarios that must be alone: other work can go on meanwhile
-                          --part alone    these only: they measure times of the order of a second
+  npm run test:failure                    plays all scenarios three times; writes proof/failure/results.md
+  npm run test:failure -- --short         plays the scenarios of the short form once, in about five minutes
+  npm run test:failure -- --only SIGSTOP  plays the scenarios whose name contains SIGSTOP; does not write results.md
+                          --repetitions 5 plays the scenarios five times
+                          --lanes 2       plays two scenarios at the same time, except those of --part alone
+                          --part beside   plays only the scenarios that tolerate other work on the machine
+                          --part alone    plays only the other scenarios: they measure times of about a second
                           --seed 7        decides what the clients send
                           --report FILE   writes the counts as JSON, in the format of vitest's report
 `;
@@ -37,7 +37,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Whether the scenarios of a part must be alone, in the order in which they are played. */
+/** The passes of each part, in their order. A pass plays the scenarios whose `isPlayedAlone` is this value. */
 const PASSES_OF_PART: Readonly<Record<Part, readonly boolean[]>> = {
   both: [false, true],
   beside: [false],
@@ -54,7 +54,7 @@ const results: Result[] = [];
 
 function parsePart(text: string): Part {
   if (text === 'both' || text === 'beside' || text === 'alone') return text;
-  throw new Error(`not a part, which is beside, alone or both: ${text}`);
+  throw new Error(`--part must be beside, alone or both, not ${text}`);
 }
 
 function parsePositiveNumber(text: string): number {
@@ -63,19 +63,21 @@ function parsePositiveNumber(text: string): number {
   return number;
 }
 
-/** What the historyDirectory say. */
+/** One sentence for the results: the length of all histories, their requests and violations. */
 function describeHistories(): string {
   const total = computeTotals(results);
   return `${total.minutes.toFixed(1)} minutes of history with ${total.requests} requests: ${total.violations} violations`;
 }
 
-async function playOne(lane: Lane, play: PlayableScenario, options: PlayOptions): Promise<void> {
+async function playOne(lane: Lane, scenario: PlayableScenario, options: PlayOptions): Promise<void> {
   const beginMs = performance.now();
-  const result = await play.playOn(lane, options);
+  const result = await scenario.playOn(lane, options);
   results.push(result);
   console.log(describeResult(result, (performance.now() - beginMs) / 1000));
   if (result.failures.length > 0) {
-    console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${options.seed}`);
+    console.log(
+      `            to repeat: npm run test:failure -- --only '${scenario.name}' --seed ${options.seed}`,
+    );
   }
 }
 
@@ -86,7 +88,7 @@ async function playAll(historyDirectory: string): Promise<void> {
     return name.includes(values.only) && !(form === 'short' && isFullFormOnly);
   });
   for (let index = 0; index < repetitions; index++) {
-    // Its load has a seed of its own.
+    // Each repetition has another seed.
     const options = { form, historyDirectory, seed: seed + index };
     console.log(`\nrepetition ${index + 1} of ${repetitions}, seed ${options.seed}`);
     for (const mustBeAlone of PASSES_OF_PART[part]) {
@@ -94,7 +96,7 @@ async function playAll(historyDirectory: string): Promise<void> {
         .filter(({ isPlayedAlone = false }) => isPlayedAlone === mustBeAlone)
         .values();
       const runningLanes = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
-        for (const play of queue) await playOne(lane, play, options);
+        for (const scenario of queue) await playOne(lane, scenario, options);
       });
       await Promise.all(runningLanes);
     }
@@ -102,7 +104,7 @@ async function playAll(historyDirectory: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const historyDirectory = await mkdtemp(join(tmpdir(), 'petstore-historyDirectory-'));
+  const historyDirectory = await mkdtemp(join(tmpdir(), 'petstore-histories-'));
   const loadBefore = load();
   await playAll(historyDirectory);
 
@@ -135,10 +137,10 @@ async function main(): Promise<void> {
     };
     await writeFile(values.report, JSON.stringify({ success: failedCount === 0, ...counts }));
   }
-  // A run without a passed scenario proves nothing, nor does one that never reached a state.
+  // A run proves nothing if no scenario passed. A full run also fails if it never reached one of the rare states.
   if (failedCount > 0 || passedCount === 0 || (isFull && pageText.includes('NEVER'))) {
     process.exitCode = 1;
-    console.log(`the historyDirectory of the clients: ${historyDirectory}`);
+    console.log(`the histories of the clients are in ${historyDirectory}`);
   } else {
     await rm(historyDirectory, { recursive: true });
   }

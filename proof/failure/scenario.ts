@@ -9,12 +9,12 @@ import { type BoundedFigure, type Form, Stage } from './stage.ts';
 import type { PetsByPlace } from './stored-pet.ts';
 import { readAllPages } from './walk.ts';
 
-/** What happens to a service on a given store. */
+/** What happens to a service on a storage. `Store` says where the storage is: a file or a replica set. */
 export type Scenario<Store> = {
   readonly name: string;
-  /** Too long for the short form, which has a similar one. */
+  /** The scenario is too long for the short form, which has a similar scenario. */
   readonly isFullFormOnly?: true;
-  /** Its bars depend on times of the order of a second. Other work on the machine would count as time of the service. */
+  /** The scenario expects times of about a second. Other work on the machine would make the service too slow for them. */
   readonly isPlayedAlone?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
@@ -26,7 +26,7 @@ export type Result = {
   readonly boundedFigures: readonly BoundedFigure[];
   readonly notes: readonly string[];
   readonly reachedStates: ReadonlySet<State>;
-  /** Why it could not be played here. */
+  /** Why the scenario could not be played on this machine. */
   readonly skipReason: string | undefined;
   /** Why the scenario failed. Empty when it passed. */
   readonly failures: readonly string[];
@@ -41,10 +41,10 @@ export type PlayOptions = {
 };
 
 /**
- * Plays a scenario. Then records the stored pets, in the store itself and through every service, repeats requests, and
- * records the stored pets again. The whole history is checked at the end.
+ * Plays a scenario. Then reads the stored pets from the storage itself and through every service, repeats some requests,
+ * and reads the stored pets again. All this is part of the history, which is checked at the end.
  *
- * @param readStoredPets reads the store without the service
+ * @param readStoredPets reads the storage without the service
  */
 export async function playAndCheck<Store>(
   { name, play }: Scenario<Store>,
@@ -62,14 +62,14 @@ export async function playAndCheck<Store>(
     if (load !== undefined) {
       const { history } = load;
       loadFigures = computeFigures(history);
-      const running = stage.services.filter(({ isRunning }) => isRunning);
+      const runningServices = stage.services.filter(({ isRunning }) => isRunning);
       const recordStoredPets = async () => {
         await recordSurvey(history, () => readStoredPets(store));
-        for (const { url } of running) history.calls.push(...(await readAllPages(url)));
+        for (const { url } of runningServices) history.calls.push(...(await readAllPages(url)));
       };
       await recordStoredPets();
       for (const state of findReachedStates(history, name)) stage.reachedStates.add(state);
-      const [service] = running;
+      const [service] = runningServices;
       if (service !== undefined) {
         const wrongReplays = await repeatRequests(service, load);
         if (load.apiKeys.length > 0) stage.reachedStates.add('replay-over-rotation');
@@ -107,27 +107,28 @@ export async function playAndCheck<Store>(
   };
 }
 
-async function recordSurvey(history: History, look: () => Promise<PetsByPlace>): Promise<void> {
+async function recordSurvey(history: History, readPets: () => Promise<PetsByPlace>): Promise<void> {
   const beginMs = performance.now();
-  const places = await look();
+  const petsByPlace = await readPets();
   const endMs = performance.now();
-  for (const [place, pets] of places) history.calls.push({ type: 'survey', place, beginMs, endMs, pets });
+  for (const [place, pets] of petsByPlace)
+    history.calls.push({ type: 'survey', place, beginMs, endMs, pets });
 }
 
-/** The promises that hold in every scenario. */
-function findCommonFailures(seen: Figures, { violations }: Verdict): string[] {
+/** Checks what every scenario must fulfil. Returns a text for each failure. */
+function findCommonFailures(figures: Figures, { violations }: Verdict): string[] {
   const mustBeZero = {
     violations: violations.length,
-    'answers that blame the wrong side': seen.wronglyBlamedRequests,
-    '5xx other than 503': seen.other5xx,
-    '503 without Retry-After': seen.answers503WithoutRetryAfter,
+    'wrongly blamed requests': figures.wronglyBlamedRequests,
+    '5xx other than 503': figures.other5xx,
+    '503 without Retry-After': figures.answers503WithoutRetryAfter,
   };
-  const broken = Object.entries(mustBeZero).filter(([, value]) => value !== 0);
+  const nonZeroCounts = Object.entries(mustBeZero).filter(([, value]) => value !== 0);
   return [
-    ...broken.map(([what, value]) => `${what}: ${value}, must be 0`),
+    ...nonZeroCounts.map(([what, value]) => `${what}: ${value}, must be 0`),
     ...violations.slice(0, 5).map(({ rule, what }) => `${rule}: ${what}`),
-    // Fewer prove nothing.
-    ...(seen.acknowledgedPets < 20 ? [`only ${seen.acknowledgedPets} pets were acknowledged`] : []),
-    ...(seen.answeredReads < 10 ? [`only ${seen.answeredReads} reads were answered`] : []),
+    // A run with fewer pets or reads proves nothing.
+    ...(figures.acknowledgedPets < 20 ? [`only ${figures.acknowledgedPets} pets were acknowledged`] : []),
+    ...(figures.answeredReads < 10 ? [`only ${figures.answeredReads} reads were answered`] : []),
   ];
 }

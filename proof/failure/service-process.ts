@@ -12,14 +12,14 @@ export const AUTHORIZATION = { authorization: `Bearer ${API_KEY}` };
 export type Env = Readonly<Record<string, string>>;
 
 export type ServiceOptions = {
-  /** A file or a pipe for its standard output. This process then does not read it. */
+  /** A file or a pipe for the standard output of the service. With it, `errors` and `warnings` are empty. */
   readonly logPath?: string;
 };
 
 /** The resources that a process holds. */
 export type Footprint = { readonly rssMiB: number; readonly sockets: number };
 
-/** The service as its users run it. It keeps its port when it is started again. */
+/** A process of the service, as an operator runs it. The service keeps its port when it is started again. */
 export class ServiceProcess implements AsyncDisposable {
   readonly url: string;
   readonly #env: Env;
@@ -38,11 +38,12 @@ export class ServiceProcess implements AsyncDisposable {
     return service;
   }
 
-  /** Resolves when the service is ready. */
+  /** Starts the process. Resolves when `/readyz` answers 200. */
   async start(): Promise<void> {
     const program = this.#spawn();
     await until(`a ready service at ${this.url}`, async () => {
-      if (program.hasEnded) throw new Error(`the service ended at once: ${program.stderr}${program.stdout}`);
+      if (program.hasEnded)
+        throw new Error(`the service ended before it was ready: ${program.stderr}${program.stdout}`);
       const answer = await ask(`${this.url}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     });
@@ -57,24 +58,24 @@ export class ServiceProcess implements AsyncDisposable {
     return this.#program.pid;
   }
 
-  /** The lines of the log so far at the level `error` or above. */
+  /** The log lines so far, without the warnings and the audit lines. With `LOG_LEVEL=error` or `warn`, only errors remain. */
   get errors(): string {
     return this.#lines.filter((line) => !line.startsWith('{"level":40,')).join('\n');
   }
 
-  /** The messages of its warnings so far. It has them with `LOG_LEVEL=warn`. */
+  /** The messages of the warnings so far. The service logs them only with `LOG_LEVEL=warn` or a lower level. */
   get warnings(): readonly string[] {
     const warnings = this.#lines.filter((line) => line.startsWith('{"level":40,'));
     return warnings.map((line) => (JSON.parse(line) as { readonly msg: string }).msg);
   }
 
-  /** Audit lines are logged at every level. */
+  /** The log lines so far, without the audit lines, which the service logs at every `LOG_LEVEL`. */
   get #lines(): readonly string[] {
     const lines = this.#program?.stdout.match(/^.+$/gm) ?? [];
     return lines.filter((line) => !line.includes('"audit":'));
   }
 
-  /** The times of its log lines so far, in milliseconds by its own clock. */
+  /** The times of the log lines so far, in milliseconds of the clock of the service. */
   get logTimesMs(): readonly number[] {
     return [...(this.#program?.stdout ?? '').matchAll(/^\{"level":\d+,"time":(\d+),/gm)].map(([, ms]) =>
       Number(ms),
@@ -85,7 +86,7 @@ export class ServiceProcess implements AsyncDisposable {
     return this.#program !== undefined && !this.#program.hasEnded;
   }
 
-  /** Works with the module of `jumping-clock.ts` only. */
+  /** Moves the clock of the service. The service must have been started with `--import` of `jumping-clock.ts`. */
   moveClock(): void {
     process.kill(this.pid, 'SIGUSR2');
   }
@@ -102,12 +103,12 @@ export class ServiceProcess implements AsyncDisposable {
     return ended ?? { code: null, signal: null };
   }
 
-  /** Linux only. */
+  /** Reads `/proc`, which only Linux has. */
   async footprint(): Promise<Footprint> {
     const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
     const rss = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
     const files = await readdir(`/proc/${this.pid}/fd`);
-    // A descriptor may be closed between the two calls.
+    // A descriptor may be closed between `readdir` and `readlink`.
     const targets = files.map((file) => readlink(`/proc/${this.pid}/fd/${file}`).catch(() => ''));
     const sockets = (await Promise.all(targets)).filter((target) => target.startsWith('socket:')).length;
     return { rssMiB: Math.round(rss / 1024), sockets };

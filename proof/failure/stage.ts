@@ -7,13 +7,13 @@ import { type Env, ServiceProcess, type ServiceOptions } from './service-process
 import { countRevocations, turnOverKeys } from './turn-over-keys.ts';
 import { until } from './until.ts';
 
-/** How long the service may take to recover after the storage is back. */
+/** How long the service may take, after the storage is back, until it acknowledges a pet. */
 const RECOVERY_MS = 2_000;
 
-/** The short form is for every change, the full one for publication. */
+/** The short form tests a change of the program. The full form produces the published results. */
 export type Form = 'short' | 'full';
 
-/** A figure of one scenario, and its upper bound. */
+/** A measured figure of a scenario, and the greatest value that the scenario allows. */
 export type BoundedFigure = {
   readonly what: string;
   readonly value: number;
@@ -21,7 +21,7 @@ export type BoundedFigure = {
   readonly unit: string;
 };
 
-/** A scenario starts its services and load here, and states what it expects. Disposal ends them all. */
+/** A scenario starts its services and its load here, and states what it expects. Disposal ends the services and the load. */
 export class Stage implements AsyncDisposable {
   readonly form: Form;
   readonly #seed: number;
@@ -29,9 +29,9 @@ export class Stage implements AsyncDisposable {
   readonly loads: Load[] = [];
   readonly services: ServiceProcess[] = [];
   readonly boundedFigures: BoundedFigure[] = [];
-  /** The failed expectations. */
+  /** A text for each failed expectation. */
   readonly failures: string[] = [];
-  /** Further facts for the reader of the results. */
+  /** Further facts about the run, which `results.md` lists. */
   readonly notes: string[] = [];
   readonly reachedStates = new Set<State>();
   /** Why the scenario cannot be played on this machine. */
@@ -49,7 +49,7 @@ export class Stage implements AsyncDisposable {
     return service;
   }
 
-  /** Starts a load. Resolves when the first pets are acknowledged. */
+  /** Starts clients that send requests. Resolves when ten pets are acknowledged. */
   async startLoad(
     services: readonly Pick<ServiceProcess, 'url'>[],
     options: Partial<LoadOptions> = {},
@@ -65,67 +65,67 @@ export class Stage implements AsyncDisposable {
     return load;
   }
 
-  /** Lets an operator create and revoke API keys for the load, until {@link stopLoads}. */
+  /** Creates and revokes API keys for the load, as an operator does, until {@link stopLoads}. */
   turnOverKeys(load: Load, { databaseUrl }: ServiceProcess): void {
-    const ending = new AbortController();
-    const done = turnOverKeys(load, databaseUrl, ending.signal);
-    const end = async () => {
-      ending.abort();
-      await done;
+    const controller = new AbortController();
+    const operator = turnOverKeys(load, databaseUrl, controller.signal);
+    const endOperator = async () => {
+      controller.abort();
+      await operator;
     };
-    this.#operatorEnders.push(end);
-    this.resources.defer(end);
+    this.#operatorEnders.push(endOperator);
+    this.resources.defer(endOperator);
   }
 
-  /** Lets the load run for this long, or for a third of it in the short form. */
+  /** Lets the load run for this many seconds. In the short form, it runs for a third of that time. */
   async letRun(seconds: number): Promise<void> {
     await sleep((this.form === 'short' ? 333 : 1000) * seconds);
   }
 
-  /** Notes how much the history says about revoked keys, which must be something. */
+  /** Expects that at least one request used a key 10 s after its revocation, and notes how many requests did. */
   expectRevokedKeys({ history }: Load): void {
     const { revokedKeys, lateRequests } = countRevocations(history);
-    this.expect('revoked keys were used later', lateRequests > 0);
+    this.expect('clients used revoked keys 10 s after the revocation', lateRequests > 0);
     this.notes.push(
-      `${revokedKeys} API keys revoked under load, ${lateRequests} requests with one after 10 s`,
+      `${revokedKeys} API keys revoked under load, ${lateRequests} requests with a key 10 s after its revocation`,
     );
   }
 
-  /** Ends the loads, and then the operators. */
+  /** Stops the loads, and then {@link turnOverKeys}. */
   async stopLoads(): Promise<void> {
     for (const load of this.loads) await load.stop();
-    for (const end of this.#operatorEnders) await end();
+    for (const endOperator of this.#operatorEnders) await endOperator();
   }
 
   expect(what: string, isTrue: boolean): void {
-    if (!isTrue) this.failures.push(`not so: ${what}`);
+    if (!isTrue) this.failures.push(`not true: ${what}`);
   }
 
   async expectAlive(service: ServiceProcess): Promise<void> {
     this.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
   }
 
-  /** Sends SIGTERM, and waits for the end of the service. */
+  /** Sends SIGTERM to the service, and waits until it has ended. */
   async terminateService(service: ServiceProcess): Promise<void> {
     const beganMs = performance.now();
     const { code } = await service.terminate();
-    const isDrained = this.loads.some(({ history }) => hasDrainedBatch(history, service.url, beganMs));
-    if (isDrained) this.reachedStates.add('drain-with-batch');
+    const hasDrained = this.loads.some(({ history }) => hasDrainedBatch(history, service.url, beganMs));
+    if (hasDrained) this.reachedStates.add('drain-with-batch');
     this.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
   }
 
-  /** Publishes a figure, and compares it with its bar. */
+  /** Publishes a figure in the results. The scenario fails if the figure is greater than `atMost`. */
   expectAtMost(what: string, value: number, atMost: number, unit = 'ms'): void {
     const rounded = Math.round(value);
     this.boundedFigures.push({ what, value: rounded, atMost, unit });
-    // NaN fails.
+    // With `value > atMost`, NaN would pass.
     if (!(value <= atMost)) this.failures.push(`${what}: ${rounded} ${unit}, at most ${Math.round(atMost)}`);
   }
 
   /**
-   * Call it as soon as the storage can accept pets again. The service must recover by itself in time.
+   * Expects that the service adds a pet within `withinMs`. Call it as soon as the storage accepts writes after an outage.
    *
-   * @param sinceMs only pets that were acknowledged after this time count
+   * @param sinceMs a pet counts only if it was acknowledged after this time
    */
   async expectRecovery(load: Load, sinceMs: number, withinMs = RECOVERY_MS): Promise<void> {
     const storageBackMs = performance.now();
