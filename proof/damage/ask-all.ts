@@ -1,15 +1,16 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 
+/** A call of a damaged storage: a text that names the call, the call itself, and a check of its answer. */
 export type Question = readonly [
   what: string,
   ask: () => Promise<unknown>,
   isRight: (answer: unknown) => boolean | Promise<boolean>,
 ];
 
-/** Whether an answer is this one. */
+/** Returns a function that compares an answer with `expected`. */
 export const isEqualTo = (expected: unknown) => (answer: unknown) => isDeepStrictEqual(answer, expected);
 
-/** Errors that become a 5xx. */
+/** The kinds of errors that the service answers with a 5xx. */
 const EXPECTED_ERRORS = new Set<unknown>([
   'damaged-pet',
   'damaged-api-key',
@@ -17,7 +18,7 @@ const EXPECTED_ERRORS = new Set<unknown>([
   'pet-ids-exhausted',
 ]);
 
-/** Asks a damaged storage. Resolves with the wrong answers, and with the errors that become a 5xx. */
+/** Asks all questions. An error that the service does not answer with a 5xx counts as a wrong answer. */
 export async function askAll(
   questions: readonly Question[],
 ): Promise<{ readonly wrong: readonly string[]; readonly errors: readonly string[] }> {
@@ -28,8 +29,8 @@ export async function askAll(
       const answer = await ask();
       if (!(await isRight(answer))) wrong.push(`${what}: ${inspect(answer).slice(0, 300)}`);
     } catch (error) {
-      const isKnown = error instanceof Error && 'kind' in error && EXPECTED_ERRORS.has(error.kind);
-      (isKnown ? errors : wrong).push(`${what}: ${String(error)}`);
+      const isExpected = error instanceof Error && 'kind' in error && EXPECTED_ERRORS.has(error.kind);
+      (isExpected ? errors : wrong).push(`${what}: ${String(error)}`);
     }
   }
   return { wrong, errors };

@@ -13,16 +13,17 @@ import { askAll, isEqualTo, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
-/** What the service makes of a file with a changed byte. */
+/** How the service reacts to a file with a changed byte. */
 export type Verdict = {
+  /** All answers are right, some answers are errors (a 5xx), the start is refused, or an answer is wrong. */
   readonly outcome: 'right' | 'error' | 'refused' | 'wrong';
-  /** What was wrong, or the first error. */
+  /** The first wrong answer or, if there is none, the first error. */
   readonly reason: string;
 };
 
 export const PETS: readonly ArchivedPet[] = archivedPets(24);
 const LAST_PET_ID = PETS.at(-1)!.id;
-/** Reserved, as by a restore. No pet has it. */
+/** No pet has this id, and no new pet may have an id up to this one. A restore reserves ids in the same way. */
 const RESERVED_ID = 70_000n;
 const KEYS: readonly ApiKey[] = [
   aKey(1, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
@@ -30,7 +31,7 @@ const KEYS: readonly ApiKey[] = [
   aKey(3, { revokedAt: at(5), originId: aKey(9).id }),
 ];
 
-/** Makes a file with a page for every few rows, so that the trees have inner pages. */
+/** Writes a database file. Its pages are so small that the B-trees have inner pages. */
 export async function writeSmallFile(file: string): Promise<void> {
   {
     using db = new DatabaseSync(file);
@@ -43,7 +44,13 @@ export async function writeSmallFile(file: string): Promise<void> {
   await close();
 }
 
-/** Changes a byte of a copy of the file, and asks a service on it for everything. */
+/**
+ * Changes one byte of a copy of the file, opens the copy, and asks the storage for everything that is in it.
+ *
+ * @param soundBytes the content of the file without damage
+ * @param file the path of the copy
+ * @param mask the bits of the byte to change
+ */
 export async function judgeFlip(
   soundBytes: Buffer,
   file: string,
@@ -68,18 +75,24 @@ export async function judgeFlip(
 }
 
 async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
-  const hasDamagedKey = (given: unknown) =>
-    Array.isArray(given) && given.some((one) => one instanceof DamagedApiKey);
-  // A key whose id is damaged is unknown. The list reports it.
+  const hasDamagedKey = (answer: unknown) =>
+    Array.isArray(answer) && answer.some((key) => key instanceof DamagedApiKey);
+  // A key with a damaged id is not found by its id. That is right if the list of keys reports the damage.
   const isKeyDamageReported = await keys.list().then(hasDamagedKey, () => true);
-  // A new method of the port does not compile until it is asked.
+  // The type demands questions for each method of the port.
   const questionsByMethod: Readonly<Record<keyof PetRepository, readonly Question[]>> = {
     findById: numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
       const pet = PETS.find(({ id }) => id === BigInt(number));
-      return [`pet ${number}`, () => pets.findById(BigInt(number)), isEqualTo(pet && withoutKey(pet))];
+      return [
+        `pet ${number}`,
+        () => pets.findById(BigInt(number)),
+        isEqualTo(pet && withoutIdempotencyKey(pet)),
+      ];
     }),
     list: [undefined, ...PET_STATUSES].flatMap((status): Question[] => {
-      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(withoutKey);
+      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(
+        withoutIdempotencyKey,
+      );
       return [
         [`list ${status}`, () => pets.list({ status, limit: 100 }), isEqualTo(expected)],
         [`page ${status}`, () => pets.list({ status, limit: 4 }), isEqualTo(expected.slice(0, 4))],
@@ -94,9 +107,9 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
       [
         'a new pet',
         () => pets.insert(aPet({ name: 'New', categoryId: 1n })),
-        async (added) => {
-          const { id, name } = added as Pet;
-          return id > RESERVED_ID && name === 'New' && isEqualTo(added)(await pets.findById(id));
+        async (newlyAdded) => {
+          const { id, name } = newlyAdded as Pet;
+          return id > RESERVED_ID && name === 'New' && isEqualTo(newlyAdded)(await pets.findById(id));
         },
       ],
     ],
@@ -106,7 +119,7 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
     ...findById,
     ...list,
     ['archive', () => archive.read(BEFORE_EVERY_ID, 100), isEqualTo(PETS)],
-    ['keys', () => keys.list(), (given) => isEqualTo(KEYS)(given) || hasDamagedKey(given)],
+    ['keys', () => keys.list(), (answer) => isEqualTo(KEYS)(answer) || hasDamagedKey(answer)],
     ...KEYS.map((key): Question => {
       const find = async () => (await keys.findById(key.id)) ?? (isKeyDamageReported ? key : undefined);
       return [`key ${key.id}`, find, isEqualTo(key)];
@@ -118,6 +131,6 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   return { outcome, reason: wrong[0] ?? errors[0] ?? '' };
 }
 
-function withoutKey(pet: ArchivedPet): Pet {
+function withoutIdempotencyKey(pet: ArchivedPet): Pet {
   return petWithId(pet.id, pet);
 }

@@ -7,19 +7,20 @@ import { newFile } from '../../test/support/sqlite.ts';
 import { testDirectory } from '../../test/support/test-directory.ts';
 import { judgeFlip, PETS, type Verdict, writeSmallFile } from './flipped-byte.ts';
 
-/** `npm run test:damage` changes every byte, in each of its bits and in all of them at once. */
+/** `npm run test:damage` changes every byte: first each bit of the byte alone, and then all 8 bits together. */
 const isComplete = process.env['DAMAGE_BYTES'] === 'all';
 const SEED = Number(process.env['DAMAGE_SEED'] ?? 15);
+/** The bits of a byte that one case changes. */
 const MASKS = [1, 2, 4, 8, 16, 32, 64, 128, 255];
 
-/** The number of bytes of which the short form changes one. */
+/** The short form changes one byte in each part of the file with this many bytes. */
 const STRIDE = 48;
 
 const LAST_PET = PETS.at(-1)!;
 
 const TWO_HOURS = { timeout: 2 * 3_600_000 } as const;
 
-/** Which bits of which bytes to change. */
+/** The changes to try. Each is the position of a byte, and the bits of the byte that change. */
 function* flipsOf(length: number): Generator<readonly [offset: number, mask: number]> {
   if (isComplete) {
     for (let offset = 0; offset < length; offset++) for (const mask of MASKS) yield [offset, mask];
@@ -31,22 +32,22 @@ function* flipsOf(length: number): Generator<readonly [offset: number, mask: num
   }
 }
 
-async function smallFile(change = ''): Promise<Buffer> {
+async function readSmallFile(sql = ''): Promise<Buffer> {
   const file = await newFile();
   await writeSmallFile(file);
   {
     using db = new DatabaseSync(file);
-    db.exec(change);
+    db.exec(sql);
   }
   return readFile(file);
 }
 
 describe('a SQLite file with a changed byte', () => {
-  it('is refused at start, or gives right answers and errors of the storage', TWO_HOURS, async () => {
-    const soundBytes = await smallFile();
+  it('is refused at the start, or gives right answers and expected errors', TWO_HOURS, async () => {
+    const soundBytes = await readSmallFile();
     const directory = await testDirectory();
     const counts: Record<Verdict['outcome'], number> = { right: 0, error: 0, refused: 0, wrong: 0 };
-    const wrong: string[] = [];
+    const wrongCases: string[] = [];
     for (const [offset, mask] of flipsOf(soundBytes.length)) {
       const caseDirectory = join(directory, `${offset}-${mask}`);
       await mkdir(caseDirectory);
@@ -58,26 +59,29 @@ describe('a SQLite file with a changed byte', () => {
       );
       await rm(caseDirectory, { recursive: true });
       counts[outcome]++;
-      if (outcome === 'wrong') wrong.push(`byte ${offset} ^ ${mask}: ${reason}`);
+      if (outcome === 'wrong') wrongCases.push(`byte ${offset} ^ ${mask}: ${reason}`);
     }
     if (isComplete) console.log(`${soundBytes.length} bytes, ${JSON.stringify(counts)}`);
     const replayCommand = `DAMAGE_SEED=${SEED} npx vitest run proof/damage/flipped-bytes.test.ts`;
-    expect(wrong, `again: ${replayCommand}`).toStrictEqual([]);
-    // Each way out was taken.
+    expect(wrongCases, `to repeat: ${replayCommand}`).toStrictEqual([]);
+    // Each of the three accepted outcomes occurred.
     expect(Math.min(counts.right, counts.error, counts.refused)).toBeGreaterThan(0);
   });
 
   it.each([
-    ['a name', (bytes: Buffer) => bytes.indexOf(LAST_PET.name), `pet ${LAST_PET.id}`],
-    ['a fingerprint', (bytes: Buffer) => bytes.indexOf(fingerprintOf(0)), 'archive'],
-  ])('is judged wrong if it is not noticed: %s', async (_, findOffset, what) => {
-    const sound = await smallFile(`UPDATE pets SET
+    ['name', (bytes: Buffer) => bytes.indexOf(LAST_PET.name), `pet ${LAST_PET.id}`],
+    ['fingerprint', (bytes: Buffer) => bytes.indexOf(fingerprintOf(0)), 'archive'],
+  ])(
+    'is judged wrong when the byte is in the %s of a pet whose checksum is switched off',
+    async (_, findOffset, damagedRead) => {
+      const soundBytes = await readSmallFile(`UPDATE pets SET
       checksum = -1, idempotency_checksum = iif(idempotency_key IS NULL, NULL, -1); VACUUM`);
 
-    const verdict = await judgeFlip(sound, await newFile(), findOffset(sound), 1);
+      const verdict = await judgeFlip(soundBytes, await newFile(), findOffset(soundBytes), 1);
 
-    expect(verdict).toMatchObject({ outcome: 'wrong', why: expect.stringContaining(what) });
-  });
+      expect(verdict).toMatchObject({ outcome: 'wrong', reason: expect.stringContaining(damagedRead) });
+    },
+  );
 });
 
 function fingerprintOf(index: number): Buffer {

@@ -38,7 +38,10 @@ const emptyDatabase = databasePool(() => mongo!);
 
 const MISSING = Symbol('missing');
 
-/** A value of each type, no two of them equal in an index: https://www.mongodb.com/docs/manual/reference/bson-types/ */
+/**
+ * At least one value of each BSON type: https://www.mongodb.com/docs/manual/reference/bson-types/
+ * A unique index accepts all of them together, because no two values are equal.
+ */
 const VALUES: Readonly<Record<string, unknown>> = {
   missing: MISSING,
   double: new Double(2),
@@ -69,14 +72,14 @@ const VALUES: Readonly<Record<string, unknown>> = {
   maxKey: new MaxKey(),
 };
 
-/** The first of two pets gets a value of its own. The second one stays as it is. */
+/** Two pets for each value. A test sets a field of the first pet to the value. The second pet stays unchanged. */
 const PETS = numbers(2 * Object.keys(VALUES).length).map((n) => ({
   id: BigInt(n + 1),
   ...aPet({ name: `pet ${n + 1}`, categoryId: BigInt(n + 1), status: 'sold' }),
 }));
-const ARCHIVED = PETS.map((pet) => ({ ...pet, idempotency: idempotencyFor(pet.name) }));
+const ARCHIVED_PETS = PETS.map((pet) => ({ ...pet, idempotency: idempotencyFor(pet.name) }));
 
-/** All but the last one get a value of their own. */
+/** An API key for each value, and a last key that stays unchanged. */
 const KEYS = numbers(Object.keys(VALUES).length + 1).map((n) => ({
   ...aKey(n),
   digest: aKey().digest,
@@ -95,8 +98,8 @@ async function openDatabase() {
   return { db, storage: client.db(), reads };
 }
 
-/** Gives a field of each document another value. @returns what was given, in the order of the documents */
-async function setValues(db: Db, name: string, ids: readonly unknown[], field: string) {
+/** Sets a field of each document to another value. @returns the names and the values, in the order of the documents */
+async function setValues(db: Db, collection: string, ids: readonly unknown[], field: string) {
   const values = Object.entries(VALUES);
   const updates = values.map(([, value], n) => ({
     updateOne: {
@@ -104,26 +107,35 @@ async function setValues(db: Db, name: string, ids: readonly unknown[], field: s
       update: value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } },
     },
   }));
-  const { matchedCount } = await db.collection(name).bulkWrite(updates, { bypassDocumentValidation: true });
+  const { matchedCount } = await db
+    .collection(collection)
+    .bulkWrite(updates, { bypassDocumentValidation: true });
   expect(matchedCount).toBe(values.length);
   return values;
 }
 
-/** Gives a field of one document each of the values, one after the other. */
-async function* setEachValue(db: Db, name: string, _id: unknown, field: string): AsyncGenerator<string> {
+/** Sets a field of one document to one value after the other. Yields the name of each value. */
+async function* setEachValue(
+  db: Db,
+  collection: string,
+  _id: unknown,
+  field: string,
+): AsyncGenerator<string> {
   for (const [type, value] of Object.entries(VALUES)) {
     const update: Document = value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
-    await db.collection(name).updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
+    await db
+      .collection(collection)
+      .updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
     yield type;
   }
 }
 
-/** Everything that can be asked about a pet. */
+/** All calls whose answer shows the pet with this index, and the right answers. */
 function questionsAbout(index: number, pets: PetRepository, archive: PetArchive): readonly Question[] {
   const { id, ...draft } = PETS[index]!;
   const page = { after: id - 1n, limit: 1 };
   const replay = () => pets.insertOnce(newPet(draft), idempotencyFor(draft.name));
-  // A new method of the port does not compile until it is asked. The test itself inserts one more pet.
+  // The type demands questions for each method of the port. The test itself calls `insert`.
   const questionsByMethod: Readonly<Record<Exclude<keyof PetRepository, 'insert'>, readonly Question[]>> = {
     findById: [['pet', () => pets.findById(id), isEqualTo(PETS[index])]],
     list: [
@@ -132,34 +144,38 @@ function questionsAbout(index: number, pets: PetRepository, archive: PetArchive)
     ],
     insertOnce: [['replay', replay, isEqualTo({ pet: PETS[index], replayed: true })]],
   };
-  const archived: Question = ['archive', () => archive.read(page.after, 1), isEqualTo([ARCHIVED[index]])];
-  return [...Object.values(questionsByMethod).flat(), archived];
+  const archiveQuestion: Question = [
+    'archive',
+    () => archive.read(page.after, 1),
+    isEqualTo([ARCHIVED_PETS[index]]),
+  ];
+  return [...Object.values(questionsByMethod).flat(), archiveQuestion];
 }
 
-/** What is stored is valid, and no reader can tell that it is another value. */
+/** Whether the storage cannot notice the change, because the changed document is a valid pet. */
 function isUnnoticeable(field: string, type: string, line: string): boolean {
   if (field === 'name' && type === 'string') return true;
   if (field === 'categoryId' && type.endsWith('long')) return true;
-  // A record that has lost its key cannot be found by it.
+  // A pet whose Idempotency-Key has changed cannot be found by its old key.
   if (/^idem(\.k)?$/.test(field) && line.startsWith('replay')) return true;
   return field === 'idem' && type === 'missing';
 }
 
 describe.skipIf(mongo === undefined)(`a document with a field of another type${leftOut}`, () => {
   it.each(['name', 'categoryId', 'status', 'op', 'idem', 'idem.k', 'idem.fp', 'extra'])(
-    'of a pet: %s',
+    'leads to no wrong answer about a pet when the field is %s',
     async (field) => {
       const { db, storage, reads } = await openDatabase();
       const [pets, archive] = [new MongoPetRepository(storage, reads), new MongoPetArchive(storage, reads)];
-      await archive.write(ARCHIVED);
+      await archive.write(ARCHIVED_PETS);
       const ids = PETS.filter((_, n) => n % 2 === 0).map(({ id }) => id);
-      const judge = async ([type]: readonly [string, unknown], n: number) => {
+      const askAboutPet = async ([type]: readonly [string, unknown], n: number) => {
         const { wrong } = await askAll(questionsAbout(2 * n, pets, archive));
-        const noticeable = wrong.filter((line) => !isUnnoticeable(field, type, line));
-        expect(noticeable, type).toStrictEqual([]);
+        const noticeableAnswers = wrong.filter((line) => !isUnnoticeable(field, type, line));
+        expect(noticeableAnswers, type).toStrictEqual([]);
       };
-      // At once: they share round trips.
-      await Promise.all((await setValues(db, 'pets', ids, field)).map(judge));
+      // The questions are asked at the same time, because then they share round trips.
+      await Promise.all((await setValues(db, 'pets', ids, field)).map(askAboutPet));
       const { id } = await pets.insert(aPet({ name: 'new', categoryId: 4n }));
       expect(id).toBeGreaterThan(PETS.at(-1)!.id);
     },
@@ -178,32 +194,35 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     'lastUsedAt',
     'originId',
     'extra',
-  ])('of an API key: %s', async (field) => {
+  ])('leads to no wrong answer about an API key when the field is %s', async (field) => {
     const { db, storage, reads } = await openDatabase();
     const keys = new MongoApiKeyRepository(storage, reads);
-    const [first, ...others] = KEYS;
-    await keys.insert(first!);
+    const [firstKey, ...otherKeys] = KEYS;
+    await keys.insert(firstKey!);
     const document = await db.collection('api_keys').findOne();
-    await db.collection('api_keys').insertMany(others.map(({ id }) => ({ ...document, _id: id as never })));
+    await db
+      .collection('api_keys')
+      .insertMany(otherKeys.map(({ id }) => ({ ...document, _id: id as never })));
     const ids = KEYS.map(({ id }) => id);
     const values = await setValues(db, 'api_keys', ids, field);
-    const listed = await keys.list();
+    const listedKeys = await keys.list();
 
-    expect(listed).toHaveLength(KEYS.length);
-    expect(listed).toContainEqual(KEYS.at(-1));
-    const judge = async ([type, value]: readonly [string, unknown], n: number) => {
-      const isRight = (given: unknown) => isEqualTo(KEYS[n])(given) || isOtherValidValue(field, value, given);
-      const inList = listed.find(({ id }) => id === ids[n]);
+    expect(listedKeys).toHaveLength(KEYS.length);
+    expect(listedKeys).toContainEqual(KEYS.at(-1));
+    const askAboutKey = async ([type, value]: readonly [string, unknown], n: number) => {
+      const isRight = (answer: unknown) =>
+        isEqualTo(KEYS[n])(answer) || isOtherValidValue(field, value, answer);
+      const listedKey = listedKeys.find(({ id }) => id === ids[n]);
       const { wrong } = await askAll([
         ['key', () => keys.findById(ids[n]!), isRight],
-        ['list', async () => inList, (given) => given instanceof DamagedApiKey || isRight(given)],
+        ['list', async () => listedKey, (answer) => answer instanceof DamagedApiKey || isRight(answer)],
       ]);
       expect(wrong, `${field}: ${type}`).toStrictEqual([]);
     };
-    await Promise.all(values.map(judge));
+    await Promise.all(values.map(askAboutKey));
   });
 
-  it('of a fence', async () => {
+  it('does not free the reserved ids when the field is upTo of a fence, the document that reserves them', async () => {
     const { db, storage, reads } = await openDatabase();
     await new MongoPetArchive(storage, reads).reserve(500n);
     for await (const type of setEachValue(db, 'pets', 500, 'upTo')) {
@@ -213,7 +232,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     }
   });
 
-  it('of the schema', async () => {
+  it('is a reported problem when the field is the version of the schema', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { client } = await openClient(url);
     for await (const type of setEachValue(db, 'schema', 'petstore', 'version')) {
@@ -223,9 +242,9 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
   });
 });
 
-/** A valid value that is not the stored one: no database can tell. */
-function isOtherValidValue(field: string, value: unknown, given: unknown): boolean {
-  if (given === undefined || given instanceof DamagedApiKey) return false;
+/** Whether the answer shows the changed value, which is valid, so the storage cannot notice the change. */
+function isOtherValidValue(field: string, value: unknown, answer: unknown): boolean {
+  if (answer === undefined || answer instanceof DamagedApiKey) return false;
   const isDate = value instanceof Date && field.endsWith('At');
   const isText = value === 'x' && field === 'label';
   const isNumber = field.startsWith('rateLimit.') && [2, 3, 5, 6].includes(Number(String(value)));
@@ -235,7 +254,7 @@ function isOtherValidValue(field: string, value: unknown, given: unknown): boole
 }
 
 it.skipIf(mongo === undefined)(
-  `a service adds no second pet with a key a second after its index is dropped, until a repair${leftOut}`,
+  `a service adds no pets from one second after the index of the Idempotency-Keys is dropped until a migration${leftOut}`,
   async () => {
     const { advance } = fakeClock();
     const { url, db } = await freshDatabase(mongo!);
@@ -251,7 +270,7 @@ it.skipIf(mongo === undefined)(
       message: `in the database "${db.databaseName}" the collection "pets" lacks the index "idem.k_1"; run: petstore migrate`,
     });
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
-    // Once the probe has seen it, nothing is stored.
+    // After the probe has noticed the missing index, even a pet without an Idempotency-Key is refused.
     await expect(pets.insert(newPet(PETS[1]!))).rejects.toThrow('lacks the index "idem.k_1"');
     expect(await pets.findById(1n)).toStrictEqual(pet);
 

@@ -14,10 +14,10 @@ export type Question = {
   readonly agent?: Agent;
 };
 
-/** Longer than the service may take. */
+/** A request fails with `NO_ANSWER` after this time. The service answers earlier, even in an outage of its storage. */
 const TIMEOUT_MS = 20_000;
 
-/** Sends one request, without retries. Rejects when no whole answer comes. */
+/** Sends one request, without retries. Rejects if there is no complete answer. */
 export function ask(url: string, question: Question = {}): Promise<Reply> {
   const { method = 'GET', headers = {}, body, agent } = question;
   return new Promise((resolve, reject) => {

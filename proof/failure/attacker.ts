@@ -1,20 +1,20 @@
-/** The thread of a flood, so that it does not delay the clients whose times are measured. */
+/** A thread that floods a server. It is a thread of its own so that it does not delay the clients that are measured. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, workerData } from 'node:worker_threads';
 
 export type Attack = {
   readonly port: number;
-  /** Connects from so many addresses of loopback, in turn. */
+  /** The connections come from this many addresses of 127.0.0.0/8, in turn. */
   readonly addressCount: number;
   readonly connectionCount: number;
-  /** Sent on each connection. */
+  /** The text that is sent first on each connection. */
   readonly firstText: string;
-  /** Sent after it, every so many milliseconds. */
+  /** The text that is then sent on each connection every `everyMs`. */
   readonly repeatedText?: readonly [text: string, everyMs: number];
-  /** Answers are read one kilobyte per second. */
+  /** Each connection reads its answers with 1 KiB per second. */
   readonly readsSlowly?: true;
-  /** In shared memory: how many connections were closed, and how many bytes were read. */
+  /** Two numbers in shared memory: how many connections were closed, and how many bytes were read. */
   readonly counts: Float64Array;
 };
 
@@ -30,17 +30,17 @@ async function attack({
   const bytes = Buffer.from(firstText);
   for (let index = 0; index < connectionCount; index++) {
     const address = index % addressCount;
-    // The single address is none of the many.
+    // The second part differs between attacks, so a flood from one address and a flood from many share no address.
     const localAddress = `127.${addressCount}.${address >> 8}.${(address & 255) + 1}`;
     const socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
-    // HAProxy resets those that it refuses.
+    // HAProxy resets the connections that it refuses.
     socket.on('error', () => {}).on('close', () => counts[0]!++);
     socket.write(bytes);
     if (readsSlowly === undefined) socket.on('data', ({ length }) => (counts[1]! += length));
     else setInterval(() => (counts[1]! += socket.read(1024)?.length ?? 0), 1_000);
     if (repeatedText !== undefined)
       setInterval(() => socket.writable && socket.write(repeatedText[0]), repeatedText[1]);
-    // A hundred connect at once.
+    // A hundred connections begin at the same time.
     if (index % 100 === 0) await sleep(1);
   }
 }

@@ -6,13 +6,13 @@ import type { Scenario } from './scenario.ts';
 import type { Footprint, ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** The deadline of a request (`CALL_TIMEOUT_MS` of the MongoDB adapter), plus an allowance for a busy machine. */
+/** The longest wait for MongoDB (`CALL_TIMEOUT_MS` of the MongoDB adapter), plus 1 s for a busy machine. */
 const MAX_REQUEST_MS = 20_000 + 1_000;
 const MAX_READYZ_MS = 2_000;
 const MAX_LIVEZ_MS = 1_000;
 
 const CLIENTS = 200;
-/** For each of three members the driver has 50 connections for work and two for monitoring. */
+/** For each of the three members, the driver has at most 50 connections for commands and two for monitoring. */
 const MONGODB_SOCKETS = 3 * 52;
 const MAX_GROWTH_MIB = 60;
 
@@ -24,7 +24,7 @@ type Observations = {
 
 type ProbeResult = { readonly status: number; readonly ms: number };
 
-/** Takes MongoDB away from a service under load, and brings it back. */
+/** Freezes all members of the replica set while a service is under load, and thaws them later. */
 const freezeAllMembers: Scenario<MongoStore> = {
   name: 'MongoDB away: all members frozen',
   isPlayedAlone: true,
@@ -46,17 +46,17 @@ const freezeAllMembers: Scenario<MongoStore> = {
     await load.stop();
 
     const { answers503, slowestAnswerMs } = computeFigures(load.history);
-    stage.expect('requests were answered 503 meanwhile', answers503 > CLIENTS / 2);
+    stage.expect('requests were answered with 503 while MongoDB was away', answers503 > CLIENTS / 2);
     stage.expectAtMost('longest request', slowestAnswerMs, MAX_REQUEST_MS);
     checkObservations(stage, footprintBefore, observations, footprintAfter);
   },
 };
 
-/** Probes repeatedly, as an orchestrator does. */
+/** Requests `/livez` and `/readyz` repeatedly, as an orchestrator does, and measures the resources of the service. */
 async function observe(service: ServiceProcess, forMs: number): Promise<Observations> {
   const observations: Observations = { footprints: [], readiness: [], liveness: [] };
   const deadline = performance.now() + forMs;
-  // The first answer may date from before the fault.
+  // A `/readyz` right after the freeze may still answer 200, with a result from before the freeze.
   await sleep(500);
   while (performance.now() < deadline) {
     const [live, ready] = await Promise.all([probe(`${service.url}/livez`), probe(`${service.url}/readyz`)]);
@@ -83,13 +83,19 @@ function checkObservations(
   const { footprints, readiness, liveness } = observations;
   const slowest = (probes: readonly ProbeResult[]) => Math.max(...probes.map(({ ms }) => ms));
   const highest = (what: keyof Footprint) => Math.max(...footprints.map((footprint) => footprint[what]));
-  stage.expect('/readyz was 503', readiness.length > 5 && readiness.every(({ status }) => status === 503));
-  stage.expect('/livez was 200', liveness.length > 5 && liveness.every(({ status }) => status === 200));
+  stage.expect(
+    '/readyz always answered 503',
+    readiness.length > 5 && readiness.every(({ status }) => status === 503),
+  );
+  stage.expect(
+    '/livez always answered 200',
+    liveness.length > 5 && liveness.every(({ status }) => status === 200),
+  );
   stage.expectAtMost('longest /readyz', slowest(readiness), MAX_READYZ_MS);
   stage.expectAtMost('longest /livez', slowest(liveness), MAX_LIVEZ_MS);
   stage.expectAtMost('highest resident memory', highest('rssMiB'), before.rssMiB + MAX_GROWTH_MIB, 'MiB');
   stage.expectAtMost('most sockets', highest('sockets'), CLIENTS + MONGODB_SOCKETS + 20, '');
-  // Steady growth, however slow, is a leak.
+  // A leak would make the memory grow from the first half of the observation to the second half.
   const middle = Math.floor(footprints.length / 2);
   const highestRssMib = (part: readonly Footprint[]) => Math.max(...part.map(({ rssMiB }) => rssMiB));
   const growth = highestRssMib(footprints.slice(middle)) - highestRssMib(footprints.slice(0, middle));

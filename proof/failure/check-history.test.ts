@@ -244,10 +244,10 @@ describe('the check of a history', () => {
 
   it('finds a get that misses a pet only if the get begins after the create of the pet has ended', () => {
     const createOf6 = create('f', 200, 6);
-    const pageWith6 = page(206, [...ALL_PETS, petJson(6, 'f')]);
+    const pageAfterCreate = page(206, [...ALL_PETS, petJson(6, 'f')]);
     for (const beginMs of [190, 199, 205])
-      expect(rulesOf(createOf6, pageWith6, get(6, beginMs))).toStrictEqual([]);
-    expect(rulesOf(createOf6, pageWith6, get(6, 205.1))).toStrictEqual(['missed']);
+      expect(rulesOf(createOf6, pageAfterCreate, get(6, beginMs))).toStrictEqual([]);
+    expect(rulesOf(createOf6, pageAfterCreate, get(6, 205.1))).toStrictEqual(['missed']);
   });
 
   it.each<[situation: string, ...calls: readonly Call[]]>([

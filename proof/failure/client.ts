@@ -67,8 +67,8 @@ export class Client implements Disposable {
   }
 
   /**
-   * Adds a pet. Retries 80 % of the requests with an Idempotency-Key until they succeed. After a refused connection, any
-   * request is tried at each URL once.
+   * Adds a pet. Retries 80 % of the requests with an Idempotency-Key, until they succeed or `patienceMs` is over.
+   * After a refused connection, any request is tried at each URL.
    */
   async #create(): Promise<void> {
     const random = this.#random;

@@ -5,7 +5,7 @@ import type { SqliteStore } from './sqlite-store.ts';
 import type { Stage } from './stage.ts';
 import { countRevocations } from './turn-over-keys.ts';
 
-/** Lets SIGUSR2 move the clock of a service. */
+/** With this environment, the signal SIGUSR2 moves the clock of a service. */
 const JUMPING_CLOCK_ENV: Env = {
   NODE_OPTIONS: `--import ${new URL('./jumping-clock.ts', import.meta.url).href}`,
 };
@@ -14,10 +14,10 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 
 const MIN_JUMPS = 10;
 
-/** For a machine on which the commands that create and revoke a key take long. */
+/** On a slow machine, the commands that create and revoke API keys need more jumps until clients used revoked keys. */
 const MAX_JUMPS = 100;
 
-/** The clocks of the services jump, each at its own times, while API keys come and go. */
+/** Moves the clocks of the services in turn, while API keys are created and revoked under load. */
 async function moveClocks(stage: Stage, services: readonly ServiceProcess[]): Promise<void> {
   const load = await stage.startLoad(services);
   const [first] = services;

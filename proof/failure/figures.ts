@@ -1,34 +1,37 @@
 import { type Create, type History, type Request, type WantedPet, wantedPetsOf } from './history.ts';
 
-/** The figures of a history. `undefined` where nothing was measured. */
+/** Figures that are computed from a history. */
 export type Figures = {
-  /** How long the clients sent requests. */
+  /** The time in which the clients sent requests. */
   readonly loadMs: number;
-  /** Requests of every kind, retries included. */
+  /** The number of all requests, with their retries. */
   readonly requests: number;
-  /** Requests to add a pet, retries included. */
+  /** The number of requests to add a pet, with their retries. */
   readonly attempts: number;
-  /** The next three count pets. */
+  /** `acknowledgedPets`, `refusedPets` and `unknownPets` count a pet once, however often a client sent its request. */
   readonly acknowledgedPets: number;
   readonly refusedPets: number;
   readonly unknownPets: number;
-  /** Acknowledged with the pet of an earlier attempt. */
+  /** Answers of 201 with the pet of an earlier attempt. */
   readonly replayedAnswers: number;
-  /** Answers of 200 or 404 to a request for one pet, and pages. */
+  /** Reads of one pet that were answered with 200 or 404, and reads of a page that were answered with 200. */
   readonly answeredReads: number;
-  /** Valid requests with a 4xx answer, and wrong requests with any answer but 400. */
+  /** Valid requests that were answered with a 4xx, and wrong requests with another answer than 400. */
   readonly wronglyBlamedRequests: number;
-  /** 5xx other than 503. */
+  /** Answers with a 5xx other than 503. */
   readonly other5xx: number;
-  /** 503. */
+  /** Answers with 503. */
   readonly answers503: number;
-  /** 503 without Retry-After. */
+  /** Answers with 503 and without a number of seconds in `Retry-After`. */
   readonly answers503WithoutRetryAfter: number;
-  /** Requests without the right answer. A refused connection does not count: the request was never sent. */
+  /** Requests without the right answer. A refused connection is not counted, because its request was never sent. */
   readonly failedRequests: number;
-  /** Between two acknowledgements, or one and the start or the end of the load. */
+  /** The longest time of the load without an acknowledged pet. */
   readonly longestGapMs: number;
-  /** From the first attempt to the acknowledgement. For the phases see {@link phaseOf}. */
+  /**
+   * For 99 % of the acknowledged pets, the time from the first attempt to the acknowledgement is at most this long.
+   * It is `undefined` for a phase without such a pet. For the phases see {@link phaseOf}.
+   */
   readonly p99Ms: Readonly<Record<Phase, number | undefined>>;
   readonly slowestAnswerMs: number;
 };
@@ -66,7 +69,7 @@ export function computeFigures(history: History): Figures {
 
 function longestGapMs({ beginMs, endMs, calls }: History): number {
   const times = calls.filter(isAcknowledgement).map((create) => create.endMs);
-  // Clients that were waiting at the end may have had their answer later.
+  // A client that waits for its answer when the load ends may be acknowledged later.
   const all = [beginMs, ...times, Math.max(endMs, times.at(-1) ?? 0)];
   return all.slice(1).reduce((longest, time, index) => Math.max(longest, time - (all[index] ?? time)), 0);
 }
@@ -75,10 +78,10 @@ export function requestsOf({ calls }: History): readonly Request[] {
   return calls.filter((call) => 'url' in call);
 }
 
-/** Whether it is the answer that a client wants. What it may show is for {@link checkHistory} to decide. */
+/** Whether the status is the right one. `checkHistory` checks the pets in the answer. */
 function isExpected(request: Request): boolean {
   const { type, status, apiKey } = request;
-  // Whether the key was valid is for that check, too.
+  // `checkHistory` also checks whether the API key was valid.
   if (apiKey !== undefined && status === 401) return true;
   if (type === 'create') return status === 201;
   if (type === 'wrong') return status === 400;
@@ -111,12 +114,12 @@ function computeP99(wantedPets: readonly WantedPet[], fault: History['fault']): 
   return { before: p99('before'), during: p99('during'), after: p99('after') };
 }
 
-/** A request that the fault can have affected is `during`. */
+/** The phase is `during` if the fault overlaps the time from the first attempt for the pet to the last answer. */
 function phaseOf(wantedPet: WantedPet, fault: History['fault']): Phase {
   if (fault === undefined || wantedPet.endMs < fault.from) return 'before';
   return wantedPet.beginMs > fault.to ? 'after' : 'during';
 }
 
-function count<T>(items: readonly T[], is: (one: T) => boolean): number {
-  return items.filter(is).length;
+function count<T>(items: readonly T[], isCounted: (item: T) => boolean): number {
+  return items.filter(isCounted).length;
 }

@@ -17,12 +17,12 @@ const fillFlood = (request: string) => request.repeat(FLOOD_BYTES / request.leng
 const POST_HEAD = `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}Content-Type: application/json\r\n`;
 const CHUNKED_HEAD = `${POST_HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 const SPACE_CHUNK = '1\r\n \r\n';
-/** It fills the buffer of HAProxy, which then passes on each piece as it comes. */
+/** A chunk that fills the buffer of HAProxy. HAProxy then passes each further piece to the service immediately. */
 const LARGE_CHUNK = `5000\r\n${' '.repeat(0x5000)}\r\n`;
-/** 1.7 MB, for which no key is needed. */
+/** The request for a file of 1.7 MB, which the service sends to clients without a key, too. */
 const SCRIPT_REQUEST = getRequest('/docs/swagger-ui-bundle.js');
 
-/** None of them adds a pet. */
+/** The floods by name. No flood adds a pet. */
 const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addressCount' | 'counts'>>> = {
   'pipelined requests': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets/1')) },
   'one-byte chunks': { connectionCount: 300, firstText: CHUNKED_HEAD + SPACE_CHUNK.repeat(FLOOD_BYTES) },
@@ -31,16 +31,16 @@ const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addressCount' | 'c
     firstText: CHUNKED_HEAD + LARGE_CHUNK,
     repeatedText: [SPACE_CHUNK, 50],
   },
-  'heads that never end': {
+  'request heads that never end': {
     connectionCount: 5_200,
     firstText: `${POST_HEAD}X-A: `,
     repeatedText: ['a', 1_000],
   },
   'slow readers': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets')), readsSlowly: true },
-  'slow readers of the page': { connectionCount: 100, firstText: SCRIPT_REQUEST, readsSlowly: true },
+  'slow readers of a file of 1.7 MB': { connectionCount: 100, firstText: SCRIPT_REQUEST, readsSlowly: true },
 };
 
-/** The highest resident memory of a process since it began. */
+/** Returns the highest resident memory of a process since its start. */
 async function readHighestMemoryMib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
@@ -85,8 +85,8 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
       load.endFault();
       await load.stop();
       const { failedRequests, slowestAnswerMs } = computeFigures(load.history);
-      stage.expectAtMost('requests of others that failed', failedRequests, 0, '');
-      stage.expectAtMost('slowest answer to others', slowestAnswerMs, 2_000);
+      stage.expectAtMost('failed requests of the other clients', failedRequests, 0, '');
+      stage.expectAtMost('slowest answer to the other clients', slowestAnswerMs, 2_000);
       stage.expectAtMost('slowest answer on a new connection', slowestMs, 2_000);
       stage.expectAtMost(
         'highest memory of the service',

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below the ephemeral port range (32768 and up on Linux). Outgoing connections could take a port of that range while
-// its server is down, even the connection of a client that tries to reach the server.
+// The ports are below the range from which Linux takes the ports of outgoing connections (32768 and up). While a server
+// is down, an outgoing connection could take its port, even the connection of a client that tries to reach the server.
 const FIRST_PORT = 20_000;
 const PORT_COUNT = 10_000;
 
 const assignedPorts = new Set<number>();
 
-/** A port on loopback that a server can reuse after it was killed. */
+/** Returns a free port on 127.0.0.1, on which a server can start again after it was killed. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);

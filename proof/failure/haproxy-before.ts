@@ -9,7 +9,7 @@ import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** HAProxy as `deploy/haproxy` ships it, in front of two services. Without it the scenario is left out. */
+/** Starts HAProxy with `deploy/haproxy` in front of two services. Skips the scenario if HAProxy is not installed. */
 export async function startHaproxy(
   stage: Stage,
   services: readonly Pick<ServiceProcess, 'url'>[],
@@ -30,7 +30,7 @@ export async function startHaproxy(
   });
   const url = `http://127.0.0.1:${port}`;
   await until(
-    'HAProxy serves',
+    'HAProxy answers /readyz with 200',
     async () => (await ask(`${url}/readyz`).catch(() => undefined))?.status === 200,
   );
   return { url, pid: proxy.pid! };

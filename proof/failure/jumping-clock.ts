@@ -1,12 +1,12 @@
 /**
- * For `node --import`: moves the clock of a process at each SIGUSR2, as a correction of the time of day does.
- * Everything that reads `Date` sees it; monotonic time goes on. A proxy and not a subclass: `instanceof Date` stays true of dates
- * that were made elsewhere.
+ * A module for `node --import`. At each SIGUSR2 it moves the clock of the process, as a correction of the time of day
+ * does. All code that reads `Date` sees the move. Monotonic time does not move. `Date` becomes a proxy, because with a
+ * subclass `instanceof Date` would be false for the dates that Node creates itself.
  */
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** How far the clock is off after each signal, in turn. */
+/** The error of the clock after the first, the second … signal. After the last one it begins again with the first. */
 const OFFSETS_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 0] as const;
 
 const RealDate = Date;

@@ -1,7 +1,7 @@
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** Kills one service after the other under load, and starts each one again. */
+/** Kills the services under load, in turn, and starts each service again right after its kill. */
 export async function killServices(
   stage: Stage,
   services: readonly [ServiceProcess, ...ServiceProcess[]],

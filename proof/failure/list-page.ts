@@ -1,13 +1,13 @@
 import type { Reply } from './ask.ts';
 
 export type ListPage = {
-  /** The JSON of each pet, in the bytes of the answer. */
+  /** The JSON of each pet, byte for byte as in the answer. */
   readonly pets: readonly string[];
   /** The URL of the next page. */
   readonly next: string | undefined;
 };
 
-/** Splits an answer of listPets. It parses no JSON, which would round large integers. */
+/** Splits the answer to `GET /v1/pets` into pets. Does not parse the JSON, because this would round large integers. */
 export function listPage({ body, headers }: Pick<Reply, 'body' | 'headers'>): ListPage {
   return {
     pets: body === '[]' ? [] : body.slice(1, -1).split(/(?<=\}),(?=\{"id":)/),

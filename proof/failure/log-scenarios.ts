@@ -7,23 +7,23 @@ import { fillDisk, mountSmallDisk } from './sqlite-scenarios.ts';
 import type { SqliteStore } from './sqlite-store.ts';
 import { until } from './until.ts';
 
-/** The longest time that the service may take for an answer. */
+/** The longest time that the service may take for an answer, and between two acknowledged pets. */
 const MAX_WAIT_MS = 1_000;
 
-/** Their log lines take about 2 MB, which is more than the service buffers. */
+/** The log lines of this many created pets take about 2 MB, which is more than the service buffers. */
 const CREATE_COUNT = 3_300;
 
 const REPORT_LINE = /^.*"msg":"log lines were dropped".*$/m;
 
 const fullDisk: Scenario<SqliteStore> = {
-  name: 'log: its disk is full for a while',
+  name: 'log: the disk of the log is full for a while',
   isPlayedAlone: true,
   async play(stage, store) {
     const directory = join(store.directory, 'log');
     await mkdir(directory);
     if (!(await mountSmallDisk(stage, directory))) return;
     const path = join(directory, 'log');
-    // A long label makes long lines.
+    // Each log line has the label of the API key, so a long label makes long lines.
     const API_KEYS = `${'l'.repeat(64)}=${API_KEY}`;
     const env = { DATABASE_URL: `sqlite:${store.file}`, LOG_LEVEL: 'info', API_KEYS };
     const service = await stage.startService(env, { logPath: path });
@@ -46,7 +46,7 @@ const fullDisk: Scenario<SqliteStore> = {
     const { lines } = JSON.parse(REPORT_LINE.exec(log)?.[0] ?? '{}');
     stage.notes.push(`the log reported ${lines} dropped lines`);
     stage.expect('the log reported how many lines were dropped', lines > 0);
-    // The last line may be incomplete.
+    // The last line is left out, because it may be incomplete.
     const completeLines = log.split('\n').slice(0, -1);
     for (const line of completeLines) JSON.parse(line);
   },

@@ -7,7 +7,7 @@ import { ROOT } from '../../test/support/process.ts';
 
 const run = promisify(execFile);
 
-/** The hardware and the software that the figures were measured with. */
+/** Describes the hardware and the software on which the figures were measured. */
 export async function machine(): Promise<readonly string[]> {
   const [{ stdout: commit }, { stdout: mongod }, driver] = await Promise.all([
     run('git', ['describe', '--always', '--dirty'], { cwd: ROOT }),
@@ -23,7 +23,7 @@ export async function machine(): Promise<readonly string[]> {
   ];
 }
 
-/** The load average of the last minute. */
+/** Returns the load average of the last minute. */
 export function load(): string {
   return `${loadavg()[0]?.toFixed(1)}`;
 }

@@ -65,8 +65,8 @@ function parsePositiveNumber(text: string): number {
 
 /** One sentence for the results: the length of all histories, their requests and violations. */
 function describeHistories(): string {
-  const total = computeTotals(results);
-  return `${total.minutes.toFixed(1)} minutes of history with ${total.requests} requests: ${total.violations} violations`;
+  const { minutes, requests, violations } = computeTotals(results);
+  return `${minutes.toFixed(1)} minutes of history with ${requests} requests: ${violations} violations`;
 }
 
 async function playOne(lane: Lane, scenario: PlayableScenario, options: PlayOptions): Promise<void> {

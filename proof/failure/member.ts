@@ -1,7 +1,7 @@
 import { type Document, MongoClient } from 'mongodb';
 import { type RunningMongod, runMongod } from '../../test/support/mongod-process.ts';
 
-/** Short timeouts: the harness cannot wait for a member that hangs. */
+/** The timeouts are short, because the suite cannot wait for an unresponsive member. */
 const OPTIONS = {
   directConnection: true,
   serverSelectionTimeoutMS: 5_000,
@@ -17,15 +17,15 @@ export type MemberOptions = {
   readonly port: number;
   /** The name of the replica set. */
   readonly setName: string;
-  /** Of mongod. */
+  /** The parameters of `mongod --setParameter`. */
   readonly parameters: Readonly<Record<string, number>>;
-  /** The port of a proxy in front of it, `port` by default. */
+  /** The port of a proxy in front of the member. Without a proxy, other processes connect to `port`. */
   readonly proxyPort?: number | undefined;
 };
 
-/** A mongod of a replica set. It can be killed, frozen, and started again on its data. */
+/** A `mongod` of a replica set. A test can kill it, freeze it, and start it again with the same data. */
 export class Member implements AsyncDisposable {
-  /** Where the other members and the services reach it. */
+  /** The address to which the other members and the services connect. */
   readonly address: string;
   readonly #directory: string;
   readonly port: number;
@@ -51,7 +51,7 @@ export class Member implements AsyncDisposable {
     if (this.#process !== undefined) return;
     const { port } = this;
     this.#process = await runMongod({ directory: this.#directory, port, args: this.#args });
-    // A new client, because the old one checks only twice a second whether the server is back.
+    // The old client would notice the started server late, because it checks the server only twice per second.
     await this.#client?.close();
     this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.port}`, OPTIONS).connect();
   }
@@ -63,7 +63,7 @@ export class Member implements AsyncDisposable {
     this.#isFrozen = false;
   }
 
-  /** Sends SIGSTOP: connections stay open, the kernel even accepts new ones, and nothing is answered. */
+  /** Sends SIGSTOP. Connections stay open, and the kernel accepts new connections, but the member answers nothing. */
   freeze(): void {
     this.#signal('SIGSTOP');
     this.#isFrozen = true;
@@ -78,7 +78,7 @@ export class Member implements AsyncDisposable {
     return this.#connected.db('admin').command(command);
   }
 
-  /** `undefined` when the member does not answer within a second. */
+  /** Returns the answer to the command `hello`, or `undefined` if the member does not answer within a second. */
   async hello(): Promise<Document | undefined> {
     const { promise: noAnswer, resolve } = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => resolve(undefined), HELLO_TIMEOUT_MS);

@@ -6,25 +6,25 @@ import { type MongoScenario, type MongoStore, startServicesOn } from './mongodb-
 import type { ReplicaSetOptions } from './replica-set.ts';
 import type { Stage } from './stage.ts';
 
-/** MongoDB's own settings: an election after 10 s. */
+/** The default settings of MongoDB, with an election after 10 s. */
 const MONGODB_DEFAULTS: ReplicaSetOptions = { settings: {} };
 
-/** What `deploy/mongodb` and `deploy/compose.yaml` set. */
+/** The settings in `deploy/mongodb` and `deploy/compose.yaml`. */
 const DEPLOY_SETTINGS: ReplicaSetOptions = {
   settings: { electionTimeoutMillis: 3_000 },
   parameters: { oplogNetworkTimeoutBufferSeconds: 1 },
 };
 
-/** What happens to the primary, and what ends it. */
+/** A fault of the primary. `begin` causes the fault, and `end` repairs it. */
 type Fault = {
   readonly begin: (primary: Member) => unknown;
   readonly end?: (old: Member) => unknown;
-  /** How long the service may take when the replica set can commit again. */
+  /** How long the service may take to add a pet after the replica set can commit again. The default is 2 s. */
   readonly recoveryMs?: number;
 };
 
 const KILL: Fault = { begin: (primary) => primary.kill(), end: (old) => old.start() };
-// A replica set with a frozen member acknowledges a write every 2 s, and a first pet may need two.
+// While a member is frozen, the replica set acknowledges a write only every 2 s. A first pet may need two writes.
 const FREEZE: Fault = { begin: (primary) => primary.freeze(), end: (old) => old.thaw(), recoveryMs: 6_000 };
 const STEP_DOWN: Fault = {
   begin: (primary) => primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
@@ -33,11 +33,11 @@ const STEP_DOWN: Fault = {
 type Options = {
   /** Whether the clients reach the services through HAProxy. */
   readonly usesHaproxy?: true;
-  /** Whether requests fail, because the replica set needs longer than a request waits. */
+  /** Whether some requests fail, because the replica set needs more time than a request may wait. */
   readonly hasFailedRequests?: true;
 };
 
-/** Takes the primary away from two services until another one acknowledges writes again. */
+/** A scenario in which two services lose the primary until a new primary acknowledges writes. */
 function failover(
   name: string,
   replicaSet: ReplicaSetOptions,
@@ -52,7 +52,7 @@ function failover(
       const services = await startServicesOn(stage, store);
       const proxy = options?.usesHaproxy && (await startHaproxy(stage, services));
       if (stage.skipReason !== undefined) return;
-      // Without a change of the service, all clients could stay with the one that recovers first.
+      // Clients change the service, because otherwise all of them could stay with the service that recovers first.
       const load = await stage.startLoad(proxy === undefined ? services : [proxy], { urlChangeShare: 0.05 });
       await stage.letRun(6);
       await losePrimary(stage, store, load, fault);
@@ -78,16 +78,16 @@ async function losePrimary(
   const elapsedSeconds = () => `${((performance.now() - faultBeginMs) / 1_000).toFixed(1)} s`;
   await set.primary();
   const electionTime = elapsedSeconds();
-  // A secondary that replicates from a frozen member waits for it. Until then, nothing has a majority.
+  // A secondary that replicates from a frozen member first waits for this member. Until then, no write has a majority.
   await set.waitForMajorityWrites();
   const commitTime = elapsedSeconds();
   await stage.expectRecovery(load, faultBeginMs + 1_000, recoveryMs);
-  // More than the requests in flight.
+  // 15 pets are more than the requests that were running when the primary was lost.
   await load.waitForAcknowledgements(15);
   const requestsAfterFault = requestsOf(load.history).filter(({ endMs }) => endMs > faultBeginMs);
   const failedCount = requestsAfterFault.filter(({ status = 0 }) => status === 0 || status >= 500).length;
   const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  // Some were answered before the loss shows.
+  // In the first second, some requests are still answered as if the primary were there.
   const firstSuccessMs = (...types: readonly string[]) =>
     Math.min(
       ...requestsAfterFault

@@ -4,10 +4,10 @@ import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** MongoDB's default. */
+/** Elections after 10 s, which is the default of MongoDB. */
 const SLOW_ELECTIONS = { electionTimeoutMillis: 10_000, heartbeatIntervalMillis: 200 } as const;
 
-/** A service whose connections a bridge can tell from those of others. */
+/** Starts a service with an `appName`, by which the proxies of the members recognize its connections. */
 function startServiceNamed(
   stage: Stage,
   { set, database }: MongoStore,
@@ -16,7 +16,7 @@ function startServiceNamed(
   return stage.startService({ DATABASE_URL: `${set.url(database)}&appName=${name}`, AUTO_MIGRATE: 'true' });
 }
 
-/** Resolves when the other members have elected one of them. The old primary may not know it yet. */
+/** Resolves with the new primary, when one of the other members is elected. The old primary may not know it yet. */
 function waitForSuccessor(oldPrimary: Member, { set }: MongoStore): Promise<Member> {
   return until('another primary', async () => {
     for (const member of set.members) {
@@ -28,7 +28,7 @@ function waitForSuccessor(oldPrimary: Member, { set }: MongoStore): Promise<Memb
   });
 }
 
-/** The network cuts the primary off, alone or with one of the two services. */
+/** A scenario in which the network cuts off the primary, alone or together with one of the two services. */
 function partition(
   name: string,
   scenarioOptions: Partial<MongoScenario>,
@@ -49,11 +49,12 @@ function partition(
       store.set.isolate(oldPrimary, staysWithPrimary);
       await waitForSuccessor(oldPrimary, store);
       const electedMs = performance.now() - beginMs;
-      // The other secondary may wait for the old primary, from which it replicated.
+      // The other secondary may still wait for the old primary, from which it replicated. Until it replicates from the
+      // new primary, no write has a majority.
       await store.set.waitForMajorityWrites();
       const committedMs = performance.now() - beginMs;
       await stage.expectRecovery(load, beginMs + 1_000);
-      // More than the requests in flight.
+      // 50 pets are more than the requests that were running during the election.
       await load.waitForAcknowledgements(50);
       await stage.letRun(5);
       const cutMs = performance.now() - beginMs;
@@ -74,7 +75,7 @@ export const PARTITION_SCENARIOS: readonly MongoScenario[] = [
   partition('MongoDB: the primary cut off from all members and services', {
     replicaSet: { hasProxies: true },
   }),
-  // With a shorter timeout the gap that docs/reference/storages.md names would show: lists from the old primary.
+  // With a shorter election timeout, lists from the old primary would miss pets: docs/reference/storages.md says why.
   partition(
     'MongoDB: the primary and one of two services cut off',
     { replicaSet: { hasProxies: true, settings: SLOW_ELECTIONS }, isFullFormOnly: true },

@@ -7,32 +7,33 @@ import { until } from './until.ts';
 
 const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/, /^requests succeed again/];
 
-/** Each service must tell of one outage of MongoDB. Keys that are in use bring another warning. */
+/** Each service must log one outage of MongoDB. The warning that a use of a key was not recorded is ignored. */
 async function expectOutageLines(stage: Stage): Promise<void> {
   for (const service of stage.services) {
     const outageLines = await until('the end of the outage in the log', () => {
       const lines = service.warnings.filter((line) => line !== 'the use of keys was not recorded');
       return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
     });
-    // Each of the first two is repeated when its reason changes during the outage.
+    // The first two lines are logged again when the reason of the outage changes. The last line must come once.
     const kinds = outageLines.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
     const reportsOne = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
     stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, reportsOne);
   }
 }
 
-/** The deadline of a request. */
+/** The longest time that a request may wait for MongoDB. */
 const MAX_FIRST_REFUSAL_MS = 20_000;
+/** A service that knows about the outage refuses requests after a shorter time. */
 const MAX_LATER_REFUSAL_MS = 1_000;
 
-/** The members start again under load, when requests were refused for some seconds. */
+/** Kills all members under load, and starts them again after the service has refused requests for five seconds. */
 const killAll: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of all members, restarted later',
   isPlayedAlone: true,
   async play(stage, store) {
     const { set } = store;
     const services = await startServicesOn(stage, store);
-    // Otherwise all clients could stay with the service that recovers first.
+    // Clients change the service, because otherwise all of them could stay with the service that recovers first.
     const load = await stage.startLoad(services, { urlChangeShare: 0.05 });
     if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
     await stage.letRun(3);
@@ -51,7 +52,7 @@ const killAll: Scenario<MongoStore> = {
     );
     const slowestMs = Math.max(...laterRefusals.map(({ beginMs: at, endMs }) => endMs - at));
     stage.expectAtMost('first refusal', firstRefusalMs - load.history.fault!.from, MAX_FIRST_REFUSAL_MS);
-    stage.expect('later requests were refused, too', laterRefusals.length > 0);
+    stage.expect('more requests were refused after the first refusal', laterRefusals.length > 0);
     stage.expectAtMost(`slowest of ${laterRefusals.length} later refusals`, slowestMs, MAX_LATER_REFUSAL_MS);
     await expectOutageLines(stage);
   },
@@ -67,7 +68,7 @@ const loseReplies: Scenario<MongoStore> = {
     let lostReplies = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'find']) {
-        // Also fails the first repetition. Inserts come one after the other.
+        // The service sends one insert at a time. So the second lost reply is that of the repeated insert.
         proxy.loseReplies(command, 2);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
         lostReplies += 2;
@@ -103,7 +104,7 @@ const rollingRestart: Scenario<MongoStore> = {
     await stage.letRun(2);
     await load.stop();
     const urls = new Set(requestsOf(load.history).map(({ url }) => new URL(url).origin));
-    stage.expect('both instances had requests', urls.size === 2);
+    stage.expect('both instances received requests', urls.size === 2);
     const { failedRequests, refusedPets } = computeFigures(load.history);
     stage.expectAtMost('requests failed', failedRequests + refusedPets, 0, '');
   },

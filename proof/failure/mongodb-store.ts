@@ -8,7 +8,7 @@ import { type PetsByPlace, storedPet } from './stored-pet.ts';
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
 export type MongoScenario = Scenario<MongoStore> & {
-  /** For a replica set of its own. */
+  /** The scenario uses its own replica set with these options. Without it, the scenario shares the one of its lane. */
   readonly replicaSet?: ReplicaSetOptions;
 };
 
@@ -16,7 +16,7 @@ export function startServiceOn(stage: Stage, { set, database }: MongoStore): Pro
   return stage.startService({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
 }
 
-/** Two services on one replica set. */
+/** Starts two services on one replica set. */
 export async function startServicesOn(
   stage: Stage,
   store: MongoStore,
@@ -24,7 +24,7 @@ export async function startServicesOn(
   return Promise.all([startServiceOn(stage, store), startServiceOn(stage, store)]);
 }
 
-/** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
+/** Starts a service that reaches only the primary, and only through a proxy. So the driver cannot bypass the proxy. */
 export async function startServiceThroughProxy(
   stage: Stage,
   { set, database }: MongoStore,
@@ -38,7 +38,7 @@ export async function startServiceThroughProxy(
   return { service, proxy };
 }
 
-/** The pets on each member, without reserved ids. None of them can still be rolled back. */
+/** Reads the pets of each member, which no rollback can remove. Documents with `upTo` reserve ids, and are not pets. */
 export async function surveyMembers({ set, database }: MongoStore): Promise<PetsByPlace> {
   const documents = await set.read(database, 'pets');
   return new Map(

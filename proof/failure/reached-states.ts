@@ -14,10 +14,10 @@ export const FAILURE_STATES: readonly State[] = [
   'key-refused-after-end',
 ];
 
-/** A read that takes longer has waited for something. */
+/** A read that takes longer than this must have waited for the storage. */
 const WAITED_MS = 500;
 
-/** The states that a history with a survey has reached, before requests are repeated. */
+/** Finds the rare states in a history. Call it after the first survey, and before requests are repeated. */
 export function findReachedStates({ calls, fault }: History, scenario: string): Set<State> {
   const reached = new Set<State>();
   const storedContents = new Set(
@@ -41,13 +41,13 @@ export function findReachedStates({ calls, fault }: History, scenario: string): 
   return reached;
 }
 
-/** Whether the service at this URL stored a pet for a request that it had when its drain began. */
+/** Whether the service at `url` added a pet for a request that was running when the drain of the service began. */
 export function hasDrainedBatch(history: History, url: string, beganMs: number): boolean {
   const isDrained = (call: Create) => call.beginMs < beganMs && call.endMs > beganMs && call.status === 201;
   return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
 }
 
-/** A pet without its id. */
+/** The JSON of a pet after its id. */
 function contentOf(json: string): string {
   return json.slice(json.indexOf(',') + 1);
 }

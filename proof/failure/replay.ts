@@ -6,15 +6,16 @@ import { keysCommand } from './turn-over-keys.ts';
 
 type RequestContent = Pick<Create, 'idempotencyKey' | 'body' | 'content'>;
 
-/** The number of acknowledged requests to repeat, and of unknown ones. */
+/** About this many acknowledged requests are repeated, and at most this many requests of unknown outcome. */
 const SAMPLE_SIZE = 25;
 
 /**
- * Repeats requests with an Idempotency-Key after the scenario, and records the answers: one of unknown outcome must get
- * a pet now, and one that was acknowledged must get the same pet. Another body with the same key must be refused. Where
- * API keys come and go, a request is repeated with the successor of its key, too: it is the same request.
+ * Repeats requests with an Idempotency-Key after the scenario, and records the answers. An acknowledged request must be
+ * answered with the same pet again. A request of unknown outcome must now be answered with a pet. The same key with
+ * another body must be refused. If the load used API keys from the storage, a new request is repeated with the
+ * successor of its API key, and must be answered with the same pet.
  *
- * @returns what went wrong, beside what {@link checkHistory} will find
+ * @returns a text for each wrong status and each wrong `Idempotent-Replayed`. {@link checkHistory} checks the pets
  */
 export async function repeatRequests(
   { url, databaseUrl }: ServiceProcess,
@@ -40,7 +41,7 @@ export async function repeatRequests(
     const answered = reply?.status === 201 && { answer: reply.body, replayed: isReplayed };
     history.calls.push({ type: 'create', ...sentRequest, idempotencyKey, content, body, ...answered });
     if (reply?.status === status && (mustBeReplayed ?? isReplayed) === isReplayed) return;
-    failures.push(`a repeated request got ${reply?.status} (replayed: ${isReplayed}): ${body}`);
+    failures.push(`a repeated request was answered with ${reply?.status} (replayed: ${isReplayed}): ${body}`);
   };
   for (const { attempts } of acknowledged.filter((_, index) => index % step === 0)) {
     const [create] = attempts;
@@ -65,7 +66,7 @@ export async function repeatRequests(
   return failures;
 }
 
-/** Another pet under the same Idempotency-Key. */
+/** A request with the same Idempotency-Key for a pet with another name. */
 function withOtherName(create: RequestContent): RequestContent {
   const rename = (json: string) => json.replace('"name":"', '"name":"not ');
   return { ...create, body: rename(create.body), content: rename(create.content) };

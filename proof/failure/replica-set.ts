@@ -10,15 +10,15 @@ const NAME = 'failure';
 const MEMBER_COUNT = 3;
 
 export type ReplicaSetOptions = {
-  /** By default elections after a second. */
+  /** The settings of the replica set. By default, members elect a new primary after a second. */
   readonly settings?: Document;
-  /** Parameters of each mongod. */
+  /** The parameters of each mongod. */
   readonly parameters?: Readonly<Record<string, number>>;
-  /** Whether each member is reached through a proxy, for {@link ReplicaSet.isolate}. */
+  /** Whether each member has a proxy in front of it, which {@link ReplicaSet.isolate} needs. */
   readonly hasProxies?: boolean;
 };
 
-/** Three mongod processes on loopback, which elect a new primary after a second. */
+/** A replica set of three `mongod` processes on loopback. */
 export class ReplicaSet implements AsyncDisposable {
   readonly members: readonly Member[];
   readonly #proxies: ReadonlyMap<Member, TcpProxy>;
@@ -68,7 +68,7 @@ export class ReplicaSet implements AsyncDisposable {
     return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
   }
 
-  /** Waits for a primary. */
+  /** Waits until a member is primary, and returns this member. */
   async primary(): Promise<Member> {
     return until('a primary', async () => {
       const running = this.members.filter((member) => member.isResponsive);
@@ -78,10 +78,11 @@ export class ReplicaSet implements AsyncDisposable {
   }
 
   /**
-   * Cuts a member off from the other members, and these from it.
+   * Cuts the connections between `member` and the other members, in both directions, and the connections of the
+   * services to `member`.
    *
-   * @param staysWithMember whether a service, by the application name in its URL, stays on the side of the member. It then
-   *   reaches no other member. All other services reach all members but this one.
+   * @param staysWithMember returns whether a service stays connected to `member`. Its argument is the `appName` in the
+   *   database URL of the service. Such a service reaches only `member`. Each other service reaches the other members.
    */
   isolate(member: Member, staysWithMember: (application: string) => boolean = () => false): void {
     for (const [target, proxy] of this.#proxies) {
@@ -89,13 +90,13 @@ export class ReplicaSet implements AsyncDisposable {
         if (firstMessage === undefined) return false;
         const source = sourceOf(firstMessage);
         const isMember = this.members.some(({ port }) => source === `${port}`);
-        const isFromItsSide = isMember ? source === `${member.port}` : staysWithMember(source);
-        return isFromItsSide !== (target === member);
+        const isOnMemberSide = isMember ? source === `${member.port}` : staysWithMember(source);
+        return isOnMemberSide !== (target === member);
       });
     }
   }
 
-  /** Ends {@link isolate}. */
+  /** Ends the effect of {@link isolate}: all members reach each other again. */
   endIsolation(): void {
     for (const proxy of this.#proxies.values()) proxy.resume();
   }
@@ -105,15 +106,15 @@ export class ReplicaSet implements AsyncDisposable {
     return this.members.filter((member) => member !== primary);
   }
 
-  /** Waits until every member is up and has all earlier writes, safe from rollback. */
+  /** Waits until every member runs and has all earlier writes, so that no rollback can remove them. */
   async whole(): Promise<void> {
     const { operationTime } = await this.#write(MEMBER_COUNT);
     for (const member of this.members) {
       await until(`${member.address} is up to date`, async () => {
         const hello = await member.hello();
         const isMember = hello?.['isWritablePrimary'] === true || hello?.['secondary'] === true;
-        const safe = isMember ? hello['lastWrite'].majorityOpTime : undefined;
-        return safe !== undefined && operationTime.lte(safe.ts);
+        const majorityOpTime = isMember ? hello['lastWrite'].majorityOpTime : undefined;
+        return majorityOpTime !== undefined && operationTime.lte(majorityOpTime.ts);
       });
     }
   }
@@ -123,16 +124,16 @@ export class ReplicaSet implements AsyncDisposable {
     await this.#write('majority');
   }
 
-  /** The documents of a collection on each member, safe from rollback. */
+  /** Reads the documents of a collection from each member. No rollback can remove them. */
   async read(database: string, collection: string): Promise<ReadonlyMap<string, readonly Document[]>> {
     await this.whole();
-    const read = this.members.map(async (member) => {
+    const reads = this.members.map(async (member) => {
       return [`member ${member.address}`, await member.read(database, collection)] as const;
     });
-    return new Map(await Promise.all(read));
+    return new Map(await Promise.all(reads));
   }
 
-  /** Writes a no-op to the oplog. */
+  /** Writes an entry without an effect to the oplog, and waits until `w` members have it. */
   async #write(w: number | 'majority'): Promise<Document> {
     return until(`a write to ${w} members`, async () => {
       const primary = await this.primary();

@@ -5,9 +5,9 @@ import type { Figures } from './figures.ts';
 import type { Result } from './scenario.ts';
 import type { Rule } from './violation.ts';
 
-/** What was checked in all histories together. */
+/** Sums over all histories. */
 export function computeTotals(results: readonly Result[]): {
-  /** For which clients sent requests, summed over the histories. Scenarios that ran at once count one by one. */
+  /** The time in which clients sent requests. Scenarios that ran at the same time are added up. */
   readonly minutes: number;
   readonly requests: number;
   readonly violations: number;
@@ -73,7 +73,7 @@ const TIMES: readonly Column[] = [
   ['slowest answer', longestTime(({ slowestAnswerMs }) => slowestAnswerMs)],
 ];
 
-/** The line on the terminal for one result. */
+/** The text on the terminal for one result. Each failure has its own line. */
 export function describeResult({ scenario, figures, failures, skipReason }: Result, seconds: number): string {
   const state = skipReason !== undefined ? 'left out' : failures.length > 0 ? 'FAILED  ' : 'passed  ';
   const numbers =
@@ -88,14 +88,14 @@ export function describeResult({ scenario, figures, failures, skipReason }: Resu
   ].join('\n');
 }
 
-/** The published tables in Markdown: one row for each scenario, over all repetitions. */
+/** The tables of `results.md`. They have one row per scenario for all of its repetitions. */
 export function formatTables(results: readonly Result[]): string {
   const byScenario = [...Map.groupBy(results, ({ scenario }) => scenario)];
   const rows = (columns: readonly Column[]) => [
     ['scenario', ...columns.map(([title]) => title)],
     ...byScenario.map(([scenario, runs]) => [scenario, ...columns.map(([, cell]) => cell(runs))]),
   ];
-  const bars = byScenario.flatMap(([scenario, runs]) => {
+  const figureRows = byScenario.flatMap(([scenario, runs]) => {
     const byName = Map.groupBy(
       runs.flatMap((run) => run.boundedFigures),
       ({ what }) => what,
@@ -125,7 +125,7 @@ export function formatTables(results: readonly Result[]): string {
     '## Times, the worst of the repetitions',
     table(rows(TIMES)),
     '## Figures of single scenarios, the worst of the repetitions',
-    table([['scenario', 'figure', 'measured, and bar'], ...bars]),
+    table([['scenario', 'figure', 'measured value and limit'], ...figureRows]),
     '## Notes',
     [...new Set(notes)].join('\n'),
   ].join('\n\n');

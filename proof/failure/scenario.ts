@@ -14,7 +14,7 @@ export type Scenario<Store> = {
   readonly name: string;
   /** The scenario is too long for the short form, which has a similar scenario. */
   readonly isFullFormOnly?: true;
-  /** The scenario expects times of about a second. Other work on the machine would make the service too slow for them. */
+  /** The scenario expects times of about a second, and other work on the machine would make the service too slow. */
   readonly isPlayedAlone?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
@@ -41,8 +41,8 @@ export type PlayOptions = {
 };
 
 /**
- * Plays a scenario. Then reads the stored pets from the storage itself and through every service, repeats some requests,
- * and reads the stored pets again. All this is part of the history, which is checked at the end.
+ * Plays a scenario. Then reads the stored pets from the storage itself and through every service, repeats some
+ * requests, and reads the stored pets again. All this is part of the history, which is checked at the end.
  *
  * @param readStoredPets reads the storage without the service
  */

@@ -15,7 +15,7 @@ import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
 import { type SqliteStore, surveyFile } from './sqlite-store.ts';
 
-/** Plays one scenario after the other. Several lanes can do so at once, each with a replica set of its own. */
+/** Plays one scenario after the other. Several lanes can play at the same time, each with its own replica set. */
 export class Lane implements AsyncDisposable {
   #set: ReplicaSet | undefined;
   #databases = 0;
@@ -34,7 +34,7 @@ export class Lane implements AsyncDisposable {
     this.#set ??= await ReplicaSet.start();
     const store = { set: this.#set, database: `pets_${this.#databases++}` };
     const result = await playAndCheck(scenario, store, surveyMembers, options);
-    // A failed scenario may have left the replica set in any state.
+    // After a failed scenario the replica set may be broken, so the next scenario starts a new one.
     if (result.failures.length > 0) await this[Symbol.asyncDispose]();
     return result;
   }
@@ -60,7 +60,7 @@ const MONGODB: readonly MongoScenario[] = [
   ...AWAY_SCENARIOS,
 ];
 
-/** By storage. */
+/** The scenarios of each storage. The scenarios of the log and of HAProxy do not depend on it, and use SQLite. */
 export const PLAYS_ON: Readonly<Record<string, readonly PlayableScenario[]>> = {
   SQLite: [...SQLITE, ...LOG_AND_FLOODS].map((scenario) => ({
     ...scenario,
@@ -70,7 +70,7 @@ export const PLAYS_ON: Readonly<Record<string, readonly PlayableScenario[]>> = {
     ...scenario,
     playOn: (lane, options) => lane.playOnReplicaSet(scenario, options),
   })),
-  // It ends with its process.
+  // The pets in memory end with the process, so no failure is tried.
   memory: [],
 };
 

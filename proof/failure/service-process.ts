@@ -58,7 +58,7 @@ export class ServiceProcess implements AsyncDisposable {
     return this.#program.pid;
   }
 
-  /** The log lines so far, without the warnings and the audit lines. With `LOG_LEVEL=error` or `warn`, only errors remain. */
+  /** The log lines so far, without warnings and audit lines. With `LOG_LEVEL=error` or `warn`, only errors remain. */
   get errors(): string {
     return this.#lines.filter((line) => !line.startsWith('{"level":40,')).join('\n');
   }

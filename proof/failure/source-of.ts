@@ -1,7 +1,7 @@
 /**
- * Who opens a connection: a member of the replica set by its port, or a client by its application name. Both are in the
- * first message of the connection, as BSON: the field `hostInfo`, which a mongod sends with test commands enabled, or
- * the name of the application.
+ * Says who opened a connection to a `mongod`: returns the port of a member of the replica set, or the application name
+ * of a client. Both are in the first message of the connection, as BSON. A member with test commands enabled sends its
+ * port in the field `hostInfo`. A client sends its name in `application.name`.
  */
 export function sourceOf(message: Buffer): string {
   const port = textOf('hostInfo', message)?.split(':').at(-1);
@@ -9,7 +9,7 @@ export function sourceOf(message: Buffer): string {
   return port ?? (application < 0 ? undefined : textOf('name', message.subarray(application))) ?? '';
 }
 
-/** The value of the first field with this name: after the name, four bytes with its length, and the text. */
+/** Reads the value of the first field with this name. In BSON, a length of 4 bytes and the text follow the name. */
 function textOf(field: string, document: Buffer): string | undefined {
   const at = document.indexOf(`${field}\0`);
   if (at < 0) return undefined;

@@ -5,7 +5,7 @@ import type { Scenario } from './scenario.ts';
 import { startServiceOn, type SqliteStore } from './sqlite-store.ts';
 import { until } from './until.ts';
 
-/** A file without a name is still open in the service, and can be saved from there. */
+/** Removes the file while the service has it open. The content can then be copied from `/proc/PID/fd`. */
 const removeFile: Scenario<SqliteStore> = {
   name: 'SQLite: the file removed under load, and saved from /proc',
   async play(stage, store) {
@@ -18,10 +18,10 @@ const removeFile: Scenario<SqliteStore> = {
     await stage.letRun(2);
     load.beginFault();
     await rm(store.file);
-    // Requests fail with 503, and soon so does /readyz, but not /livez.
+    // Requests fail with 503. Soon `/readyz` answers 503, too. `/livez` continues to answer 200.
     await load.waitFor503();
     const beginMs = performance.now();
-    await until('a /readyz that fails', async () => (await ask(`${service.url}/readyz`)).status === 503);
+    await until('/readyz answers 503', async () => (await ask(`${service.url}/readyz`)).status === 503);
     stage.expectAtMost('until /readyz failed', performance.now() - beginMs, 2_000);
     await stage.expectAlive(service);
     await copyFile(await findDescriptor(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
@@ -37,7 +37,7 @@ async function findDescriptor(pid: number, target: string): Promise<string> {
   const directory = `/proc/${pid}/fd`;
   for (const name of await readdir(directory)) {
     const path = join(directory, name);
-    // A descriptor may be closed between the two calls.
+    // A descriptor may be closed between `readdir` and `readlink`.
     if ((await readlink(path).catch(() => '')) === target) return path;
   }
   throw new Error(`the service has no ${target} open`);

@@ -15,7 +15,7 @@ const runProgram = promisify(execFile);
 const kill: Scenario<SqliteStore> = {
   name: 'SQLite: kill -9 of the service, most often between commits and their flushes, twenty times',
   async play(stage, store) {
-    // Clients that wait for their flush make sure that there is one.
+    // With slow flushes, a kill most often comes while clients wait for a flush.
     const slowFlushEnv = await slowFlush(store.directory, 50).catch((error: unknown) => {
       stage.notes.push(`flushes cannot be slowed down here: ${String(error).split('\n')[0]}`);
       return {};
@@ -39,7 +39,10 @@ const fullDisk: Scenario<SqliteStore> = {
     await stage.letRun(3);
     await stage.expectAlive(service);
     const pets = (await readAllPages(service.url)).flatMap((page) => page.pets ?? []);
-    stage.expect('pets could be read meanwhile', pets.length >= load.acknowledgedCount);
+    stage.expect(
+      'all acknowledged pets can be read while the disk is full',
+      pets.length >= load.acknowledgedCount,
+    );
     const freedMs = performance.now();
     await rm(ballast);
     await stage.expectRecovery(load, freedMs);
@@ -49,7 +52,11 @@ const fullDisk: Scenario<SqliteStore> = {
 
 const DISK_BYTES = 8 * 1024 * 1024;
 
-/** @returns whether this machine permits it */
+/**
+ * Mounts a disk of 8 MiB on the directory.
+ *
+ * @returns whether this machine permits the mount
+ */
 export async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean> {
   try {
     await runProgram('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'petstore-failure', directory]);
@@ -65,7 +72,7 @@ export async function mountSmallDisk(stage: Stage, directory: string): Promise<b
   return true;
 }
 
-/** Writes to the file until the disk is full. */
+/** Writes to the file at `path` until its disk is full. */
 export async function fillDisk(path: string): Promise<void> {
   const block = Buffer.alloc(4096);
   for (;;) {

@@ -4,7 +4,7 @@ import type { Stage } from './stage.ts';
 import { type PetsByPlace, storedPet } from './stored-pet.ts';
 
 export type SqliteStore = {
-  /** Used by this scenario only. */
+  /** A directory that only this scenario uses. */
   readonly directory: string;
   readonly file: string;
 };

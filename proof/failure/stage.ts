@@ -21,7 +21,7 @@ export type BoundedFigure = {
   readonly unit: string;
 };
 
-/** A scenario starts its services and its load here, and states what it expects. Disposal ends the services and the load. */
+/** A scenario starts its services and its load here, and states what it expects. Disposal ends all of them. */
 export class Stage implements AsyncDisposable {
   readonly form: Form;
   readonly #seed: number;
@@ -102,7 +102,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async expectAlive(service: ServiceProcess): Promise<void> {
-    this.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+    this.expect('/livez answers 200', (await ask(`${service.url}/livez`)).status === 200);
   }
 
   /** Sends SIGTERM to the service, and waits until it has ended. */
@@ -123,7 +123,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /**
-   * Expects that the service adds a pet within `withinMs`. Call it as soon as the storage accepts writes after an outage.
+   * Expects that the service adds a pet within `withinMs`. Call it when the storage accepts writes after an outage.
    *
    * @param sinceMs a pet counts only if it was acknowledged after this time
    */

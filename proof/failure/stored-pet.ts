@@ -1,7 +1,7 @@
-/** The pets in each place of a storage, as the JSON in which the service must show them. */
+/** The JSON of the pets in each place of a storage: the file, or each member. The service must show the same JSON. */
 export type PetsByPlace = ReadonlyMap<string, readonly string[]>;
 
-/** Writes the JSON of a pet independently of the service, which cannot be its own judge. */
+/** Writes the JSON of a pet. Does not use the code of the service, because this code is what the suite tests. */
 export function storedPet(pet: {
   readonly id: unknown;
   readonly name: string;

@@ -1,8 +1,8 @@
-"""Shows that Linux may report a sync as done although it was not, when ext4 is shut down at that instant.
+"""Shows that fdatasync may report success although the bytes are not on the disk, if ext4 is shut down at that instant.
 
-A plain program, without SQLite and without the service, appends to a file and syncs it. The file system is shut down
-meanwhile, as after a fatal error, and mounted again. What fdatasync had reported as done must be there. Needs root, a
-loop device and ext4. Writes to the disk beside it make the race likely:
+The program uses neither SQLite nor the service. It appends to a file and syncs the file. Meanwhile it shuts the file
+system down, as a fatal error does, and then mounts it again. All bytes for which fdatasync reported success must then
+be in the file. The program needs root, a loop device and ext4. Other writes to the same disk make the race likely:
 
     python3 proof/failure/sync-race.py DIRECTORY [ROUNDS]
 """
@@ -52,7 +52,7 @@ def main(directory, rounds=60):
     image, mounted = f"{directory}/ext4", f"{directory}/mounted"
     os.makedirs(mounted, exist_ok=True)
     lost = sum(is_lost(image, mounted, 0.3 + 0.013 * (n % 17)) for n in range(int(rounds)))
-    print(f"synced and lost in {lost} of {rounds} rounds")
+    print(f"synced bytes were lost in {lost} of {rounds} rounds")
 
 
 main(*sys.argv[1:])

@@ -8,13 +8,13 @@ import type { Load } from './load.ts';
 
 const run = promisify(execFile);
 
-/** How long a key is valid. */
+/** The time between the creation and the revocation of a key. */
 const KEY_VALID_MS = 1_000;
 
-/** The clients go on with this many keys, most of them revoked for longer than a service may accept them. */
+/** The clients use the last 8 keys. Most of these keys were revoked too long ago to be accepted. */
 const KEYS_IN_USE = 8;
 
-/** The command `keys` on this database, with further arguments. */
+/** Returns a function that runs the command `keys` on this database with further arguments. */
 export function keysCommand(databaseUrl: string, options: { readonly signal?: AbortSignal } = {}) {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
   return (...args: readonly string[]) =>
@@ -22,8 +22,8 @@ export function keysCommand(databaseUrl: string, options: { readonly signal?: Ab
 }
 
 /**
- * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. A command that
- * fails is repeated with the next key or, for a revocation, with the same one. Resolves when `signal` aborts.
+ * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. After a failed
+ * creation it creates another key. A failed revocation is repeated for the same key. Resolves when `signal` aborts.
  */
 export async function turnOverKeys(load: Load, databaseUrl: string, signal: AbortSignal): Promise<void> {
   const { calls } = load.history;
@@ -37,7 +37,7 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
   };
   while (!signal.aborted) {
     const beginMs = performance.now();
-    // A key whose creation fails has an unknown token.
+    // If the creation fails, the token of the key is unknown, so no client can use the key.
     const created = await keys('create', '--label', 'failure', '--expires', 'never', '--json').catch(
       () => undefined,
     );
@@ -58,7 +58,7 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
   }
 }
 
-/** How many keys were revoked, and how many requests with one every service had to refuse. */
+/** Counts the revoked keys, and the requests that used a revoked key so late that every service had to refuse it. */
 export function countRevocations({ calls }: History): {
   readonly revokedKeys: number;
   readonly lateRequests: number;

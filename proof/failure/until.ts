@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Polls until the result is neither `undefined` nor `false`, and returns it.
+ * Calls `poll` until it returns a result other than `undefined` and `false`. Resolves with this result. Rejects if
+ * there is none within `withinMs`.
  *
- * @param withinMs 30,000 by default
- * @param everyMs 10 by default, which is short enough to measure with
+ * @param what the condition, for the message of the error
+ * @param everyMs the pause between two calls. The default is short enough to measure times
  */
 export async function until<T>(
   what: string,
@@ -15,7 +16,7 @@ export async function until<T>(
   for (;;) {
     const result = await poll();
     if (result !== undefined && result !== false) return result;
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
+    if (performance.now() > deadline) throw new Error(`no result within ${withinMs} ms: ${what}`);
     await sleep(everyMs);
   }
 }

@@ -1,27 +1,29 @@
 import type { Call } from './history.ts';
 
-/** What a history must not show. */
+/** The rules of a history, each named after what breaks it. */
 export type Rule =
-  /** The storage lacks a pet that was acknowledged or shown before. */
+  /** The storage lacks a pet that an earlier call acknowledged or showed. */
   | 'lost'
-  /** A read lacks a pet that was acknowledged or shown before the read began. */
+  /** A read does not show a pet that was acknowledged or shown before the read began. */
   | 'missed'
-  /** A request or an Idempotency-Key has two pets. */
+  /** A request or an Idempotency-Key added two pets. */
   | 'second pet'
-  /** An id belongs to two pets, or to a pet that has changed. */
+  /** Two pets have the same id, or a pet has changed. */
   | 'id twice'
-  /** An id that is not greater than one that was shown before the request for its pet began. */
+  /** The id of a pet is less than an id that was shown before the request for the pet began. */
   | 'id order'
-  /** A pet with bytes for which no client had asked at that time. */
+  /** A pet was shown that no client had requested with these bytes. */
   | 'unrequested'
-  /** The answer to another request, a text that is no pet, or a wrong `Idempotent-Replayed`. */
+  /** An answer belongs to another request, is not the JSON of a pet, or has a wrong `Idempotent-Replayed`. */
   | 'wrong answer'
-  /** A page out of order, with a pet twice, outside of its range or filter, or with a wrong number of pets. */
+  /** A page shows pets in a wrong order, twice, from outside of its range or filter, or in a wrong number. */
   | 'wrong page'
+  /** An API key was accepted ten seconds after its revocation. */
   | 'revoked key accepted'
+  /** An API key was refused after its creation and before its revocation. The key in `API_KEYS` is never revoked. */
   | 'valid key refused';
 
 export type Violation = { readonly rule: Rule; readonly what: string };
 
-/** Reports a violation. Each subject breaks a rule once, however many calls show it. */
+/** Reports a violation. For each rule and subject, such as a pet, only the first violation is kept. */
 export type Report = (rule: Rule, subject: string, why: string, ...evidence: readonly Call[]) => void;

@@ -3,7 +3,7 @@ import type { Call } from './history.ts';
 /** A pet, and the first call that acknowledged or showed it. */
 export type Pet = { readonly id: number; readonly content: string; readonly firstCall: Call };
 
-/** What a read covers: the ids above `after`, up to `upTo`. */
+/** What a read asks for: pets whose ids are greater than `after` and at most `upTo`. The read began at `beginMs`. */
 type ReadRange = {
   readonly after: number;
   readonly upTo: number;
@@ -11,10 +11,13 @@ type ReadRange = {
   readonly beginMs: number;
 };
 
-/** Pets in the order of their ids, and for each the earliest time at which it or a later one was shown. */
+/**
+ * Pets in the order of their ids. `earliestShownMs` has a time for each index: the earliest time at which the pet of
+ * this index, or a pet with a greater id, was shown.
+ */
 type SortedPets = { readonly pets: readonly Pet[]; readonly earliestShownMs: readonly number[] };
 
-/** Finds the pets that a read must show. The time depends on what the read shows, not on the length of the history. */
+/** Finds the pets that a read must show, without a search through all pets of the history. */
 export class VisiblePets {
   readonly #byId: ReadonlyMap<number, Pet>;
   readonly #all: SortedPets;
@@ -34,7 +37,7 @@ export class VisiblePets {
     return pet !== undefined && pet.firstCall.endMs < beginMs ? pet : undefined;
   }
 
-  /** The pets in the range that were shown before the read began, without those with these ids. */
+  /** The pets in the range that were shown before the read began, without the pets with `excludedIds`. */
   inRange({ after, upTo, filter, beginMs }: ReadRange, excludedIds: ReadonlySet<number>): readonly Pet[] {
     const { pets, earliestShownMs } =
       filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NO_PETS);
@@ -42,7 +45,7 @@ export class VisiblePets {
     for (let index = findFirstIndexAbove(pets, after); index < pets.length; index++) {
       const pet = pets[index]!;
       if (pet.id > upTo) break;
-      // All that follow are too young for this read.
+      // This pet, and all pets with greater ids, were shown only after the read began.
       if (earliestShownMs[index]! >= beginMs) break;
       if (pet.firstCall.endMs < beginMs && !excludedIds.has(pet.id)) found.push(pet);
     }
@@ -60,7 +63,7 @@ function addEarliestTimes(pets: readonly Pet[]): SortedPets {
   return { pets, earliestShownMs };
 }
 
-/** By halves. */
+/** Returns the index of the first pet whose id is greater than `id`, by a binary search. */
 function findFirstIndexAbove(pets: readonly Pet[], id: number): number {
   let [low, high] = [0, pets.length];
   while (low < high) {

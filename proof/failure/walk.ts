@@ -4,7 +4,7 @@ import { listPage } from './list-page.ts';
 
 const LIMIT = 100;
 
-/** The pages with all pets, as the service lists them. */
+/** Reads all pages of `GET /v1/pets` from the service at `url`. */
 export async function readAllPages(url: string): Promise<readonly Page[]> {
   const pages: Page[] = [];
   let next: string | undefined = `${url}/v1/pets?limit=${LIMIT}`;
