@@ -68,13 +68,13 @@ export async function judgeFlip(
     return { outcome: isOneLine ? 'refused' : 'wrong', reason: String(error) };
   }
   try {
-    return await judge(storage);
+    return await askEverything(storage);
   } finally {
     await storage.close();
   }
 }
 
-async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
+async function askEverything({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   const hasDamagedKey = (answer: unknown) =>
     Array.isArray(answer) && answer.some((key) => key instanceof DamagedApiKey);
   // A key with a damaged id is not found by its id. That is right if the list of keys reports the damage.

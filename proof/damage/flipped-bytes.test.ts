@@ -74,7 +74,7 @@ describe('a SQLite file with a changed byte', () => {
   ])(
     'is judged wrong when the byte is in the %s of a pet whose checksum is switched off',
     async (_, findOffset, damagedRead) => {
-      const soundBytes = await readSmallFile(`UPDATE pets SET
+      const soundBytes = await readSmallFile(`UPDATE pets SET -- a checksum of -1 fits every row
       checksum = -1, idempotency_checksum = iif(idempotency_key IS NULL, NULL, -1); VACUUM`);
 
       const verdict = await judgeFlip(soundBytes, await newFile(), findOffset(soundBytes), 1);

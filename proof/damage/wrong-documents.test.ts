@@ -36,6 +36,7 @@ import { aPet } from '../../test/support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
+/** In place of a value: the field is removed. */
 const MISSING = Symbol('missing');
 
 /**
@@ -121,12 +122,12 @@ async function* setEachValue(
   _id: unknown,
   field: string,
 ): AsyncGenerator<string> {
-  for (const [type, value] of Object.entries(VALUES)) {
+  for (const [valueName, value] of Object.entries(VALUES)) {
     const update: Document = value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
     await db
       .collection(collection)
       .updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
-    yield type;
+    yield valueName;
   }
 }
 
@@ -153,11 +154,11 @@ function questionsAbout(index: number, pets: PetRepository, archive: PetArchive)
 }
 
 /** Whether the storage cannot notice the change, because the changed document is a valid pet. */
-function isUnnoticeable(field: string, type: string, line: string): boolean {
+function isUnnoticeable(field: string, type: string, wrongAnswer: string): boolean {
   if (field === 'name' && type === 'string') return true;
   if (field === 'categoryId' && type.endsWith('long')) return true;
   // A pet whose Idempotency-Key has changed cannot be found by its old key.
-  if (/^idem(\.k)?$/.test(field) && line.startsWith('replay')) return true;
+  if (/^idem(\.k)?$/.test(field) && wrongAnswer.startsWith('replay')) return true;
   return field === 'idem' && type === 'missing';
 }
 
@@ -171,7 +172,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
       const ids = PETS.filter((_, n) => n % 2 === 0).map(({ id }) => id);
       const askAboutPet = async ([type]: readonly [string, unknown], n: number) => {
         const { wrong } = await askAll(questionsAbout(2 * n, pets, archive));
-        const noticeableAnswers = wrong.filter((line) => !isUnnoticeable(field, type, line));
+        const noticeableAnswers = wrong.filter((wrongAnswer) => !isUnnoticeable(field, type, wrongAnswer));
         expect(noticeableAnswers, type).toStrictEqual([]);
       };
       // The questions are asked at the same time, because then they share round trips.

@@ -36,10 +36,10 @@ export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Ve
   checkIdOrder(requests, pets, report);
   checkReads(calls, pets, report);
   checkKeys(calls, report);
-  const unknownFound = [...pets.keys()].filter((content) => {
+  const foundUnknownPets = [...pets.keys()].filter((content) => {
     return requests.get(content)?.every(({ outcome }) => outcome !== 'acknowledged');
   });
-  return { violations, foundUnknownCount: unknownFound.length };
+  return { violations, foundUnknownCount: foundUnknownPets.length };
 }
 
 type Requests = ReadonlyMap<string, readonly Create[]>;
@@ -73,7 +73,7 @@ function findShownPets(calls: readonly Call[], requests: Requests, report: Repor
       if (pet.id !== id)
         report('second pet', content, `has the ids ${pet.id} and ${id}`, pet.firstCall, call);
       if (petWithId.content !== content)
-        report('id twice', `${id}`, 'has two pets', petWithId.firstCall, call);
+        report('id twice', `${id}`, 'is the id of two pets', petWithId.firstCall, call);
       pets.set(content, pet);
       byId.set(id, petWithId);
     }
@@ -93,7 +93,7 @@ function parsePet(json: string): { readonly id: number; readonly content: string
   return content === undefined || !Number.isSafeInteger(id) ? undefined : { id, content };
 }
 
-/** Of the requests for one pet, exactly one creates it. The answers to its repetitions are marked as replayed. */
+/** Of the requests for one pet, exactly one creates it. The answers to the other requests are marked as replayed. */
 function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): void {
   for (const [content, creates] of requests) {
     for (const create of creates) {
@@ -105,7 +105,7 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       ({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true,
     );
     if (newPetAnswers.length > 1)
-      report('wrong answer', content, 'was acknowledged twice as new', ...newPetAnswers);
+      report('wrong answer', content, 'has two answers that are not marked as replayed', ...newPetAnswers);
     const replays = creates.filter(({ replayed }) => replayed === true);
     const possibleCreators =
       newPetAnswers.length > 0 ? newPetAnswers : creates.filter(({ outcome }) => outcome === 'unknown');

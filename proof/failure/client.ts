@@ -96,7 +96,7 @@ export class Client implements Disposable {
           replayed: reply.headers['idempotent-replayed'] === 'true',
         }),
       });
-      // A 4xx says that the request is wrong, so a retry would have the same answer.
+      // The pet is acknowledged, or a 4xx says that the request is wrong, which a retry cannot change.
       if (sentRequest.status !== undefined && sentRequest.status < 500) return;
       const hasUntriedUrl = sentRequest.failure === 'ECONNREFUSED' && attempts < this.#shared.urls.length;
       if (!hasUntriedUrl && performance.now() - beginMs >= patienceMs) return;
@@ -105,7 +105,7 @@ export class Client implements Disposable {
     }
   }
 
-  /** Reads one pet: mostly one of the last five pets, sometimes an id that is not yet assigned. */
+  /** Reads one pet: mostly one of the last five pets, sometimes any pet, or an id that may be assigned soon. */
   async #get(): Promise<void> {
     const { acknowledgedIds, record } = this.#shared;
     if (acknowledgedIds.length === 0) return;

@@ -14,7 +14,7 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 
 const MIN_JUMPS = 10;
 
-/** On a slow machine, the commands that create and revoke API keys need more jumps until clients used revoked keys. */
+/** The limit for a slow machine, on which the commands that create and revoke API keys take long. */
 const MAX_JUMPS = 100;
 
 /** Moves the clocks of the services in turn, while API keys are created and revoked under load. */

@@ -34,7 +34,7 @@ const createsAcknowledgedAt = (...times: number[]) => times.map((time) => acknow
 
 it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, fault?: History['fault']]>([
   [
-    'every attempt and each pet once; a refused connection is no request',
+    'every attempt, each pet once, and no refused connection as a failed request',
     [
       createAttempt('a', 0, 10, { status: 503, retryAfter: '2' }),
       createAttempt('a', 10, 15, { failure: 'ECONNRESET' }),
@@ -60,12 +60,12 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
     },
   ],
   [
-    'a 503 whose Retry-After has no seconds',
+    'each 503 whose Retry-After is not a positive number of seconds',
     [createWith503(''), createWith503('0'), createWith503('soon'), createWith503(), createWith503('1')],
     { answers503WithoutRetryAfter: 4, answers503: 5 },
   ],
   [
-    'answers that blame the wrong side, and server errors other than 503',
+    'wrongly blamed requests, and server errors other than 503',
     [
       createAttempt('a', 0, 1, { status: 400 }),
       createAttempt('a', 1, 2, { status: 500 }),
@@ -76,22 +76,38 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
     { wronglyBlamedRequests: 6, other5xx: 2, failedRequests: 7 },
   ],
   [
-    'the reads that were answered',
+    'answered reads, without the reads that were answered with 503',
     [get(200), get(404), get(503), page(200), page(503)],
     { answeredReads: 3, wronglyBlamedRequests: 0, failedRequests: 2 },
   ],
   [
-    'a refused key only if it is not from the storage',
+    'a 401 as a wrongly blamed request only if the client used the key in API_KEYS',
     [get(401), get(401, 'k')],
     { wronglyBlamedRequests: 1 },
   ],
-  ['the longest gap', createsAcknowledgedAt(10, 20, 65, 90), { longestGapMs: 45 }],
-  ['a gap at the start', createsAcknowledgedAt(60, 70, 90), { longestGapMs: 60 }],
-  ['a gap until the end', createsAcknowledgedAt(10, 30), { longestGapMs: 70 }],
-  ['a gap beyond the end', createsAcknowledgedAt(10, 30, 150), { longestGapMs: 120 }],
-  ['nothing but a gap', [], { longestGapMs: 100 }],
   [
-    'times before, during and after the fault: during is every request that it can have affected',
+    'the longest gap between two acknowledged pets',
+    createsAcknowledgedAt(10, 20, 65, 90),
+    { longestGapMs: 45 },
+  ],
+  [
+    'the gap from the start of the load to the first acknowledged pet',
+    createsAcknowledgedAt(60, 70, 90),
+    { longestGapMs: 60 },
+  ],
+  [
+    'the gap from the last acknowledged pet to the end of the load',
+    createsAcknowledgedAt(10, 30),
+    { longestGapMs: 70 },
+  ],
+  [
+    'the gap to a pet that is acknowledged after the end of the load',
+    createsAcknowledgedAt(10, 30, 150),
+    { longestGapMs: 120 },
+  ],
+  ['the whole load as a gap when no pet is acknowledged', [], { longestGapMs: 100 }],
+  [
+    'p99 before, during and after the fault, where "during" has every pet that the fault can have affected',
     [
       acknowledgedCreate(0, 9),
       acknowledgedCreate(9, 12),
@@ -102,10 +118,10 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
     { from: 10, to: 30 },
   ],
   [
-    'the second slowest of a hundred as p99',
+    'the second slowest of a hundred pets as p99',
     Array.from({ length: 100 }, (_, index) => acknowledgedCreate(0, index + 1)),
     { p99Ms: { before: 99, during: undefined, after: undefined } },
   ],
-])('the figures of a history count %s', (_rule, calls, expected, fault) => {
+])('the figures of a history include %s', (_rule, calls, expected, fault) => {
   expect(computeFigures({ beginMs: 0, endMs: 100, fault, calls })).toMatchObject(expected);
 });

@@ -58,7 +58,7 @@ export function computeFigures(history: History): Figures {
     answers503: requests503.length,
     answers503WithoutRetryAfter: count(requests503, ({ retryAfter }) => !/^[1-9]\d*$/.test(retryAfter ?? '')),
     failedRequests: count(requests, (request) => !isExpected(request) && request.failure !== 'ECONNREFUSED'),
-    longestGapMs: longestGapMs(history),
+    longestGapMs: computeLongestGapMs(history),
     p99Ms: computeP99(wantedPets, history.fault),
     slowestAnswerMs: answeredRequests.reduce(
       (slowest, { beginMs, endMs }) => Math.max(slowest, endMs - beginMs),
@@ -67,11 +67,11 @@ export function computeFigures(history: History): Figures {
   };
 }
 
-function longestGapMs({ beginMs, endMs, calls }: History): number {
-  const times = calls.filter(isAcknowledgement).map((create) => create.endMs);
+function computeLongestGapMs({ beginMs, endMs, calls }: History): number {
+  const acknowledgementTimes = calls.filter(isAcknowledgement).map((create) => create.endMs);
   // A client that waits for its answer when the load ends may be acknowledged later.
-  const all = [beginMs, ...times, Math.max(endMs, times.at(-1) ?? 0)];
-  return all.slice(1).reduce((longest, time, index) => Math.max(longest, time - (all[index] ?? time)), 0);
+  const times = [beginMs, ...acknowledgementTimes, Math.max(endMs, acknowledgementTimes.at(-1) ?? 0)];
+  return times.slice(1).reduce((longest, time, index) => Math.max(longest, time - (times[index] ?? time)), 0);
 }
 
 export function requestsOf({ calls }: History): readonly Request[] {
@@ -103,8 +103,8 @@ function isAcknowledgement(call: History['calls'][number]): call is Create {
 }
 
 function computeP99(wantedPets: readonly WantedPet[], fault: History['fault']): Figures['p99Ms'] {
-  const acknowledged = wantedPets.filter(({ outcome }) => outcome === 'acknowledged');
-  const byPhase = Map.groupBy(acknowledged, (wish) => phaseOf(wish, fault));
+  const acknowledgedPets = wantedPets.filter(({ outcome }) => outcome === 'acknowledged');
+  const byPhase = Map.groupBy(acknowledgedPets, (wantedPet) => phaseOf(wantedPet, fault));
   const p99 = (phase: Phase) => {
     const times = (byPhase.get(phase) ?? [])
       .map(({ beginMs, endMs }) => endMs - beginMs)

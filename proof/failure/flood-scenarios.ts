@@ -49,10 +49,10 @@ async function readHighestMemoryMib(pid: number): Promise<number> {
 export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(ATTACKS).map(
   ([name, attack]) => ({
     name: `HAProxy: ${name}`,
-    alone: true,
+    isPlayedAlone: true,
     async play(stage, { file }) {
       if (process.platform !== 'linux') {
-        stage.skipReason = 'only Linux has all addressCount of 127.0.0.0/8, and /proc';
+        stage.skipReason = 'only Linux has all addresses of 127.0.0.0/8, and /proc';
         return;
       }
       const service = await stage.startService({ DATABASE_URL: `sqlite:${file}`, TRUST_PROXY: 'true' });
@@ -71,10 +71,10 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
       void stage.letRun(20).then(() => loadEnd.abort());
       let slowestMs = 0;
       for (; !loadEnd.signal.aborted; await sleep(50)) {
-        const begunMs = performance.now();
+        const beginMs = performance.now();
         const { status } = await ask(`${proxy.url}/livez`, { agent: new Agent() });
         stage.expect(`a new connection gets 200 (it was ${status})`, status === 200);
-        slowestMs = Math.max(slowestMs, performance.now() - begunMs);
+        slowestMs = Math.max(slowestMs, performance.now() - beginMs);
       }
       for (const { addressCount, connectionCount, counts } of attacks) {
         const [closed, bytes] = counts;

@@ -18,14 +18,18 @@ const DEPLOY_SETTINGS: ReplicaSetOptions = {
 /** A fault of the primary. `begin` causes the fault, and `end` repairs it. */
 type Fault = {
   readonly begin: (primary: Member) => unknown;
-  readonly end?: (old: Member) => unknown;
+  readonly end?: (oldPrimary: Member) => unknown;
   /** How long the service may take to add a pet after the replica set can commit again. The default is 2 s. */
   readonly recoveryMs?: number;
 };
 
-const KILL: Fault = { begin: (primary) => primary.kill(), end: (old) => old.start() };
+const KILL: Fault = { begin: (primary) => primary.kill(), end: (oldPrimary) => oldPrimary.start() };
 // While a member is frozen, the replica set acknowledges a write only every 2 s. A first pet may need two writes.
-const FREEZE: Fault = { begin: (primary) => primary.freeze(), end: (old) => old.thaw(), recoveryMs: 6_000 };
+const FREEZE: Fault = {
+  begin: (primary) => primary.freeze(),
+  end: (oldPrimary) => oldPrimary.thaw(),
+  recoveryMs: 6_000,
+};
 const STEP_DOWN: Fault = {
   begin: (primary) => primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
 };
@@ -86,7 +90,7 @@ async function losePrimary(
   await load.waitForAcknowledgements(15);
   const requestsAfterFault = requestsOf(load.history).filter(({ endMs }) => endMs > faultBeginMs);
   const failedCount = requestsAfterFault.filter(({ status = 0 }) => status === 0 || status >= 500).length;
-  const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+  const asSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   // In the first second, some requests are still answered as if the primary were there.
   const firstSuccessMs = (...types: readonly string[]) =>
     Math.min(
@@ -99,8 +103,8 @@ async function losePrimary(
   const longestMs = Math.max(...requestsAfterFault.map((request) => request.endMs - request.beginMs));
   stage.notes.push(
     `a new primary after ${electionTime}, it could commit after ${commitTime}; the first read after ` +
-      `${formatSeconds(firstSuccessMs('get', 'page'))}, the first pet after ${formatSeconds(firstSuccessMs('create'))}; ` +
-      `${failedCount} of ${requestsAfterFault.length} requests failed, the longest took ${formatSeconds(longestMs)}`,
+      `${asSeconds(firstSuccessMs('get', 'page'))}, the first pet after ${asSeconds(firstSuccessMs('create'))}; ` +
+      `${failedCount} of ${requestsAfterFault.length} requests failed, the longest took ${asSeconds(longestMs)}`,
   );
   await end?.(oldPrimary);
 }

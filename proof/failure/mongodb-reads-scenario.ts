@@ -19,7 +19,7 @@ const changePrimaries: Scenario<MongoStore> = {
     load.beginFault();
     const primaries = [await store.set.primary()];
     const seconds = stage.form === 'short' ? 15 : 30;
-    // On a slow machine, the commands that create and revoke API keys need more changes of the primary.
+    // On a slow machine, the commands that create and revoke API keys take long, and more changes are needed.
     const isEnough = () => primaries.length > seconds && countRevocations(load.history).lateRequests >= 20;
     for (let second = 0; second < 100 && !isEnough(); second++) {
       await changePrimary(store, load, second);

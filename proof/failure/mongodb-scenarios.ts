@@ -16,8 +16,8 @@ async function expectOutageLines(stage: Stage): Promise<void> {
     });
     // The first two lines are logged again when the reason of the outage changes. The last line must come once.
     const kinds = outageLines.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
-    const reportsOne = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
-    stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, reportsOne);
+    const isOneOutage = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
+    stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, isOneOutage);
   }
 }
 
@@ -40,7 +40,7 @@ const killAll: Scenario<MongoStore> = {
     load.beginFault();
     await Promise.all(set.members.map((member) => member.kill()));
     await load.waitFor503();
-    const firstRefusalMs = performance.now();
+    const firstRefusalAtMs = performance.now();
     await stage.letRun(5);
     const restartBeginMs = performance.now();
     await Promise.all(set.members.map((member) => member.start()));
@@ -48,10 +48,10 @@ const killAll: Scenario<MongoStore> = {
     await stage.expectRecovery(load, restartBeginMs);
     await stage.letRun(5);
     const laterRefusals = requestsOf(load.history).filter(
-      ({ status, beginMs: at }) => status === 503 && at > firstRefusalMs,
+      ({ status, beginMs }) => status === 503 && beginMs > firstRefusalAtMs,
     );
-    const slowestMs = Math.max(...laterRefusals.map(({ beginMs: at, endMs }) => endMs - at));
-    stage.expectAtMost('first refusal', firstRefusalMs - load.history.fault!.from, MAX_FIRST_REFUSAL_MS);
+    const slowestMs = Math.max(...laterRefusals.map(({ beginMs, endMs }) => endMs - beginMs));
+    stage.expectAtMost('first refusal', firstRefusalAtMs - load.history.fault!.from, MAX_FIRST_REFUSAL_MS);
     stage.expect('more requests were refused after the first refusal', laterRefusals.length > 0);
     stage.expectAtMost(`slowest of ${laterRefusals.length} later refusals`, slowestMs, MAX_LATER_REFUSAL_MS);
     await expectOutageLines(stage);

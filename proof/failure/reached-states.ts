@@ -1,7 +1,7 @@
 import type { State } from '../states.ts';
 import { type Create, type History, wantedPetsOf } from './history.ts';
 
-/** The states that a full run must reach. */
+/** The rare states that a full run must reach. `proof/states.ts` describes them. */
 export const FAILURE_STATES: readonly State[] = [
   'replay',
   'replay-over-rotation',
@@ -19,31 +19,32 @@ const WAITED_MS = 500;
 
 /** Finds the rare states in a history. Call it after the first survey, and before requests are repeated. */
 export function findReachedStates({ calls, fault }: History, scenario: string): Set<State> {
-  const reached = new Set<State>();
+  const reachedStates = new Set<State>();
   const storedContents = new Set(
     calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf),
   );
   for (const { attempts, outcome } of wantedPetsOf({ calls } as History)) {
     const suffix = storedContents.has(attempts[0]!.content) ? 'stored' : 'not-stored';
-    if (attempts.some(({ replayed }) => replayed === true)) reached.add('replay');
+    if (attempts.some(({ replayed }) => replayed === true)) reachedStates.add('replay');
     if (outcome !== 'unknown') continue;
-    if (attempts.every(({ status }) => status === 503)) reached.add(`unavailable-${suffix}`);
-    if (attempts.every(({ status }) => status === undefined)) reached.add(`lost-answer-${suffix}`);
+    if (attempts.every(({ status }) => status === 503)) reachedStates.add(`unavailable-${suffix}`);
+    if (attempts.every(({ status }) => status === undefined)) reachedStates.add(`lost-answer-${suffix}`);
   }
   for (const call of calls) {
     if (!('status' in call)) continue;
-    if (call.status === 401) reached.add('key-refused-after-end');
+    if (call.status === 401) reachedStates.add('key-refused-after-end');
     const hasWaited = call.type !== 'create' && call.endMs - call.beginMs > WAITED_MS;
-    const metFault = fault !== undefined && call.beginMs > fault.from && call.beginMs < fault.to;
-    if (scenario.startsWith('MongoDB') && call.status === 200 && hasWaited && metFault)
-      reached.add('read-over-election');
+    const isDuringFault = fault !== undefined && call.beginMs > fault.from && call.beginMs < fault.to;
+    if (scenario.startsWith('MongoDB') && call.status === 200 && hasWaited && isDuringFault)
+      reachedStates.add('read-over-election');
   }
-  return reached;
+  return reachedStates;
 }
 
 /** Whether the service at `url` added a pet for a request that was running when the drain of the service began. */
-export function hasDrainedBatch(history: History, url: string, beganMs: number): boolean {
-  const isDrained = (call: Create) => call.beginMs < beganMs && call.endMs > beganMs && call.status === 201;
+export function hasDrainedBatch(history: History, url: string, drainBeginMs: number): boolean {
+  const isDrained = (call: Create) =>
+    call.beginMs < drainBeginMs && call.endMs > drainBeginMs && call.status === 201;
   return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
 }
 

@@ -24,13 +24,13 @@ export async function repeatRequests(
   const wantedPets = wantedPetsOf(history).filter(
     ({ attempts: [first] }) => first?.idempotencyKey && !first.apiKey,
   );
-  const acknowledged = wantedPets.filter(({ outcome }) => outcome === 'acknowledged');
-  const step = Math.max(1, Math.floor(acknowledged.length / SAMPLE_SIZE));
-  const unknown = wantedPets.filter(({ outcome }) => outcome === 'unknown').slice(-SAMPLE_SIZE);
+  const acknowledgedPets = wantedPets.filter(({ outcome }) => outcome === 'acknowledged');
+  const step = Math.max(1, Math.floor(acknowledgedPets.length / SAMPLE_SIZE));
+  const unknownPets = wantedPets.filter(({ outcome }) => outcome === 'unknown').slice(-SAMPLE_SIZE);
   const failures: string[] = [];
   const repeatRequest = async (
     create: RequestContent,
-    status: number,
+    expectedStatus: number,
     mustBeReplayed?: boolean,
     apiKey?: StoredApiKey,
   ) => {
@@ -38,18 +38,18 @@ export async function repeatRequests(
     const headers = { 'idempotency-key': idempotencyKey };
     const { sentRequest, reply } = await send(url, '/v1/pets', { method: 'POST', headers, body }, apiKey);
     const isReplayed = reply?.headers['idempotent-replayed'] === 'true';
-    const answered = reply?.status === 201 && { answer: reply.body, replayed: isReplayed };
-    history.calls.push({ type: 'create', ...sentRequest, idempotencyKey, content, body, ...answered });
-    if (reply?.status === status && (mustBeReplayed ?? isReplayed) === isReplayed) return;
+    const answerFields = reply?.status === 201 && { answer: reply.body, replayed: isReplayed };
+    history.calls.push({ type: 'create', ...sentRequest, idempotencyKey, content, body, ...answerFields });
+    if (reply?.status === expectedStatus && (mustBeReplayed ?? isReplayed) === isReplayed) return;
     failures.push(`a repeated request was answered with ${reply?.status} (replayed: ${isReplayed}): ${body}`);
   };
-  for (const { attempts } of acknowledged.filter((_, index) => index % step === 0)) {
+  for (const { attempts } of acknowledgedPets.filter((_, index) => index % step === 0)) {
     const [create] = attempts;
     if (create === undefined) continue;
     await repeatRequest(create, 201, true);
     await repeatRequest(withOtherName(create), 422);
   }
-  for (const { attempts } of unknown) if (attempts[0]) await repeatRequest(attempts[0], 201);
+  for (const { attempts } of unknownPets) if (attempts[0]) await repeatRequest(attempts[0], 201);
   if (apiKeys.length === 0) return failures;
   const runKeysCommand = async (...args: readonly string[]) => {
     const { stdout } = await keysCommand(databaseUrl)(...args, '--expires', 'never', '--json');

@@ -26,12 +26,12 @@ export class ReplicaSet implements AsyncDisposable {
 
   private constructor(
     members: readonly Member[],
-    bridges: ReadonlyMap<Member, TcpProxy>,
-    owned: AsyncDisposableStack,
+    proxies: ReadonlyMap<Member, TcpProxy>,
+    resources: AsyncDisposableStack,
   ) {
     this.members = members;
-    this.#proxies = bridges;
-    this.#resources = owned;
+    this.#proxies = proxies;
+    this.#resources = resources;
   }
 
   static async start({

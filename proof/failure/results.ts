@@ -25,8 +25,8 @@ type Column = readonly [title: string, cell: (runs: readonly Result[]) => string
 
 const sumColumn = (what: (result: Result) => number | undefined): Column[1] => {
   return (runs) => {
-    const measured = runs.flatMap((run) => what(run) ?? []);
-    return measured.length === 0 ? 'not measured' : `${measured.reduce((a, b) => a + b, 0)}`;
+    const values = runs.flatMap((run) => what(run) ?? []);
+    return values.length === 0 ? 'not measured' : `${values.reduce((a, b) => a + b, 0)}`;
   };
 };
 
@@ -40,8 +40,8 @@ const violationCount = (...rules: readonly Rule[]): Column[1] =>
 
 const longestTime = (what: (figures: Figures) => number | undefined): Column[1] => {
   return (runs) => {
-    const measured = runs.flatMap(({ figures }) => (figures && what(figures)) ?? []);
-    return measured.length === 0 ? '–' : duration(Math.max(...measured));
+    const values = runs.flatMap(({ figures }) => (figures && what(figures)) ?? []);
+    return values.length === 0 ? '–' : formatDuration(Math.max(...values));
   };
 };
 
@@ -79,7 +79,7 @@ export function describeResult({ scenario, figures, failures, skipReason }: Resu
   const numbers =
     figures === undefined
       ? []
-      : [`${figures.acknowledgedPets} acknowledged`, `longest gap ${duration(figures.longestGapMs)}`];
+      : [`${figures.acknowledgedPets} acknowledged`, `longest gap ${formatDuration(figures.longestGapMs)}`];
   const text = [`${state}  ${scenario} (${[`${seconds.toFixed(1)} s`, ...numbers].join(', ')})`];
   return [
     ...text,
@@ -103,17 +103,21 @@ export function formatTables(results: readonly Result[]): string {
     return [...byName].map(([what, sameFigures]) => [
       scenario,
       what,
+      // The figure of the repetition that was worst compared with its limit.
       sameFigures
         .toSorted((a, b) => b.value - b.atMost - (a.value - a.atMost))
         .slice(0, 1)
-        .map(({ value, atMost, unit }) => `${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`)
+        .map(
+          ({ value, atMost, unit }) =>
+            `${formatWithUnit(value, unit)} (at most ${formatWithUnit(atMost, unit)})`,
+        )
         .join(''),
     ]);
   });
   const states: Reached = new Map();
   for (const [number, { reachedStates }] of results.entries()) noteReached(states, reachedStates, number + 1);
-  const notes = results.flatMap(({ scenario, notes: all, skipReason, failures }) => [
-    ...all.map((note) => `- ${scenario}: ${note}`),
+  const notes = results.flatMap(({ scenario, notes: scenarioNotes, skipReason, failures }) => [
+    ...scenarioNotes.map((note) => `- ${scenario}: ${note}`),
     ...(skipReason === undefined ? [] : [`- ${scenario}: LEFT OUT, ${skipReason}`]),
     ...failures.map((what) => `- ${scenario}: FAILED, ${what}`),
   ]);
@@ -121,26 +125,26 @@ export function formatTables(results: readonly Result[]): string {
     '## Rare states, and how many scenarios reached them',
     `\`\`\`\n${describeStates(FAILURE_STATES, states)}\n\`\`\``,
     '## Counts, summed over the repetitions',
-    table(rows(COUNTS)),
+    formatTable(rows(COUNTS)),
     '## Times, the worst of the repetitions',
-    table(rows(TIMES)),
+    formatTable(rows(TIMES)),
     '## Figures of single scenarios, the worst of the repetitions',
-    table([['scenario', 'figure', 'measured value and limit'], ...figureRows]),
+    formatTable([['scenario', 'figure', 'measured value and limit'], ...figureRows]),
     '## Notes',
     [...new Set(notes)].join('\n'),
   ].join('\n\n');
 }
 
-function table([head = [], ...rows]: readonly (readonly string[])[]): string {
+function formatTable([head = [], ...rows]: readonly (readonly string[])[]): string {
   const cells = (row: readonly string[]) => `| ${row.join(' | ')} |`;
   return [cells(head), `|${head.map(() => '---|').join('')}`, ...rows.map(cells)].join('\n');
 }
 
-function withUnit(value: number, unit: string): string {
-  if (unit === 'ms') return duration(value);
+function formatWithUnit(value: number, unit: string): string {
+  if (unit === 'ms') return formatDuration(value);
   return unit === '' ? `${value}` : `${value} ${unit}`;
 }
 
-function duration(ms: number): string {
+function formatDuration(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }

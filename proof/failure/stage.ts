@@ -107,9 +107,9 @@ export class Stage implements AsyncDisposable {
 
   /** Sends SIGTERM to the service, and waits until it has ended. */
   async terminateService(service: ServiceProcess): Promise<void> {
-    const beganMs = performance.now();
+    const drainBeginMs = performance.now();
     const { code } = await service.terminate();
-    const hasDrained = this.loads.some(({ history }) => hasDrainedBatch(history, service.url, beganMs));
+    const hasDrained = this.loads.some(({ history }) => hasDrainedBatch(history, service.url, drainBeginMs));
     if (hasDrained) this.reachedStates.add('drain-with-batch');
     this.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
   }

@@ -27,22 +27,25 @@ export function keysCommand(databaseUrl: string, options: { readonly signal?: Ab
  */
 export async function turnOverKeys(load: Load, databaseUrl: string, signal: AbortSignal): Promise<void> {
   const { calls } = load.history;
-  const keys = keysCommand(databaseUrl, { signal });
+  const runKeys = keysCommand(databaseUrl, { signal });
   const revoke = async (apiKey: string) => {
     const beginMs = performance.now();
-    const revoked = await keys('revoke', apiKey).catch(() => undefined);
-    const outcome = revoked === undefined ? 'unknown' : 'acknowledged';
+    const revokeOutput = await runKeys('revoke', apiKey).catch(() => undefined);
+    const outcome = revokeOutput === undefined ? 'unknown' : 'acknowledged';
     calls.push({ type: 'key revoked', apiKey, beginMs, endMs: performance.now(), outcome });
     return outcome === 'acknowledged';
   };
   while (!signal.aborted) {
     const beginMs = performance.now();
     // If the creation fails, the token of the key is unknown, so no client can use the key.
-    const created = await keys('create', '--label', 'failure', '--expires', 'never', '--json').catch(
+    const createOutput = await runKeys('create', '--label', 'failure', '--expires', 'never', '--json').catch(
       () => undefined,
     );
-    if (created === undefined) continue;
-    const { id, key: token } = JSON.parse(created.stdout) as { readonly id: string; readonly key: string };
+    if (createOutput === undefined) continue;
+    const { id, key: token } = JSON.parse(createOutput.stdout) as {
+      readonly id: string;
+      readonly key: string;
+    };
     calls.push({
       type: 'key created',
       apiKey: id,
