@@ -36,7 +36,7 @@ import { aPet } from '../../test/support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-/** In place of a value: the field is removed. */
+/** Stands for a field that is removed. */
 const MISSING = Symbol('missing');
 
 /**

@@ -1,4 +1,4 @@
-/** A thread that floods a server. It is a thread of its own so that it does not delay the clients that are measured. */
+/** Floods a server from a thread of its own, so that the flood does not delay the clients that are measured. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, workerData } from 'node:worker_threads';

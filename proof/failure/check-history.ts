@@ -13,8 +13,8 @@ export type Verdict = {
 const MAX_EVIDENCE_LENGTH = 500;
 
 /**
- * Decides whether a history is linearizable. It is, if all calls could have happened one after the other, each at some
- * instant between its begin and its end, with the answers that the clients received.
+ * Decides whether a history is linearizable. A history is linearizable if all calls could have happened one after the
+ * other, each at some instant between its begin and its end, with the answers that the clients received.
  *
  * The known checkers Porcupine and Elle do not fit. Porcupine searches the orders of overlapping calls, and a call of
  * unknown outcome overlaps all later calls. With a thousand such calls in an outage, the search would not end. Elle

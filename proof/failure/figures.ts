@@ -30,7 +30,7 @@ export type Figures = {
   readonly longestGapMs: number;
   /**
    * For 99 % of the acknowledged pets, the time from the first attempt to the acknowledgement is at most this long.
-   * It is `undefined` for a phase without such a pet. For the phases see {@link phaseOf}.
+   * The time is `undefined` for a phase without such a pet. For the phases see {@link phaseOf}.
    */
   readonly p99Ms: Readonly<Record<Phase, number | undefined>>;
   readonly slowestAnswerMs: number;

@@ -33,7 +33,7 @@ export type Create = SentRequest & {
   /** The JSON of the pet after its id, as every answer must show it. No two pets have the same name. */
   readonly content: string;
   readonly body: string;
-  /** The value of the header `Idempotency-Key`. A request without it is retried only after a refused connection. */
+  /** The value of the header `Idempotency-Key`. Without this header, only a refused connection is retried. */
   readonly idempotencyKey?: string;
   /** The body of the answer, if its status is 201. */
   readonly answer?: string;

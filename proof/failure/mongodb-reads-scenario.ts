@@ -45,8 +45,9 @@ const changePrimaries: Scenario<MongoStore> = {
 };
 
 /**
- * In even turns the primary steps down. In odd turns a secondary replaces it that learns late which writes a majority
- * has, as happens where the members are far apart. MongoDB may refuse a change soon after another change.
+ * In even turns the primary steps down. In odd turns the primary is replaced by a secondary that learns late which
+ * writes a majority has, as happens where the members are far apart. MongoDB may refuse a change soon after another
+ * change.
  */
 async function changePrimary({ set }: MongoStore, load: Load, turn: number): Promise<void> {
   if (turn % 2 === 0) {

@@ -14,7 +14,7 @@ async function expectOutageLines(stage: Stage): Promise<void> {
       const lines = service.warnings.filter((line) => line !== 'the use of keys was not recorded');
       return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
     });
-    // The first two lines are logged again when the reason of the outage changes. The last line must come once.
+    // The first two lines are logged again when the reason of the outage changes. The last line must be logged once.
     const kinds = outageLines.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
     const isOneOutage = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
     stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, isOneOutage);

@@ -5,7 +5,7 @@ import type { Figures } from './figures.ts';
 import type { Result } from './scenario.ts';
 import type { Rule } from './violation.ts';
 
-/** Sums over all histories. */
+/** Computes sums over all histories. */
 export function computeTotals(results: readonly Result[]): {
   /** The time in which clients sent requests. Scenarios that ran at the same time are added up. */
   readonly minutes: number;

@@ -70,7 +70,7 @@ export const PLAYS_ON: Readonly<Record<string, readonly PlayableScenario[]>> = {
     ...scenario,
     playOn: (lane, options) => lane.playOnReplicaSet(scenario, options),
   })),
-  // The pets in memory end with the process, so no failure is tried.
+  // The pets in memory are lost when the process ends, so no failure is tried.
   memory: [],
 };
 

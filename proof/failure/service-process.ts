@@ -12,7 +12,7 @@ export const AUTHORIZATION = { authorization: `Bearer ${API_KEY}` };
 export type Env = Readonly<Record<string, string>>;
 
 export type ServiceOptions = {
-  /** A file or a pipe for the standard output of the service. With it, `errors` and `warnings` are empty. */
+  /** A file or a pipe for the standard output of the service. With this option, `errors` and `warnings` are empty. */
   readonly logPath?: string;
 };
 
