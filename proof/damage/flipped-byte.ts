@@ -47,17 +47,12 @@ export async function writeSmallFile(file: string): Promise<void> {
 /**
  * Changes one byte of a copy of the file, opens the copy, and asks the storage for everything that is in it.
  *
- * @param soundBytes the content of the file without damage
+ * @param sound the content of the file without damage
  * @param file the path of the copy
  * @param mask the bits of the byte to change
  */
-export async function judgeFlip(
-  soundBytes: Buffer,
-  file: string,
-  offset: number,
-  mask: number,
-): Promise<Verdict> {
-  const bytes = Buffer.from(soundBytes);
+export async function judgeFlip(sound: Buffer, file: string, offset: number, mask: number): Promise<Verdict> {
+  const bytes = Buffer.from(sound);
   bytes[offset]! ^= mask;
   await writeFile(file, bytes);
   let storage: SqliteStorage;
@@ -83,16 +78,10 @@ async function askEverything({ pets, archive, keys }: SqliteStorage): Promise<Ve
   const questionsByMethod: Readonly<Record<keyof PetRepository, readonly Question[]>> = {
     findById: numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
       const pet = PETS.find(({ id }) => id === BigInt(number));
-      return [
-        `pet ${number}`,
-        () => pets.findById(BigInt(number)),
-        isEqualTo(pet && withoutIdempotencyKey(pet)),
-      ];
+      return [`pet ${number}`, () => pets.findById(BigInt(number)), isEqualTo(pet && toPet(pet))];
     }),
     list: [undefined, ...PET_STATUSES].flatMap((status): Question[] => {
-      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(
-        withoutIdempotencyKey,
-      );
+      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(toPet);
       return [
         [`list ${status}`, () => pets.list({ status, limit: 100 }), isEqualTo(expected)],
         [`page ${status}`, () => pets.list({ status, limit: 4 }), isEqualTo(expected.slice(0, 4))],
@@ -131,6 +120,6 @@ async function askEverything({ pets, archive, keys }: SqliteStorage): Promise<Ve
   return { outcome, reason: wrong[0] ?? errors[0] ?? '' };
 }
 
-function withoutIdempotencyKey(pet: ArchivedPet): Pet {
+function toPet(pet: ArchivedPet): Pet {
   return petWithId(pet.id, pet);
 }

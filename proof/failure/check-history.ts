@@ -101,22 +101,21 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
       report('wrong answer', content, `was acknowledged with ${answer}`, create);
     }
-    const newPetAnswers = creates.filter(
+    const created = creates.filter(
       ({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true,
     );
-    if (newPetAnswers.length > 1)
-      report('wrong answer', content, 'has two answers that are not marked as replayed', ...newPetAnswers);
+    if (created.length > 1)
+      report('wrong answer', content, 'has two answers that are not marked as replayed', ...created);
     const replays = creates.filter(({ replayed }) => replayed === true);
-    const possibleCreators =
-      newPetAnswers.length > 0 ? newPetAnswers : creates.filter(({ outcome }) => outcome === 'unknown');
+    const creators = created.length > 0 ? created : creates.filter(({ outcome }) => outcome === 'unknown');
     const pet = pets.get(content);
-    if (pet === undefined || possibleCreators.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
+    if (pet === undefined || creators.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
     report(
       'wrong answer',
       content,
       'was shown before the request that created it began',
       pet.firstCall,
-      ...newPetAnswers,
+      ...created,
       ...replays,
     );
   }
@@ -124,41 +123,35 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
 
 /** All requests with the same Idempotency-Key and the same API key add at most one pet. */
 function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Report): void {
-  const keyedCreates = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
-  for (const [key, sameKeyCreates] of Map.groupBy(
-    keyedCreates,
-    (create) => `${create.apiKey} ${create.idempotencyKey}`,
-  )) {
-    const contents = new Set(
-      sameKeyCreates.map(({ content }) => content).filter((content) => pets.has(content)),
-    );
+  const keyed = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
+  for (const [key, sameKey] of Map.groupBy(keyed, (create) => `${create.apiKey} ${create.idempotencyKey}`)) {
+    const contents = new Set(sameKey.map(({ content }) => content).filter((content) => pets.has(content)));
     if (contents.size > 1)
-      report('second pet', key, `has two pets: ${[...contents].join(' and ')}`, ...sameKeyCreates);
+      report('second pet', key, `has two pets: ${[...contents].join(' and ')}`, ...sameKey);
   }
 }
 
 /** Each pet has a greater id than all pets that were shown before the first request for it began. */
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
-  const shownPets = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
-  const requestedPets = shownPets
+  const shown = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
+  const requestedPets = shown
     .map((pet) => ({
       pet,
       beginMs: Math.min(...(requests.get(pet.content) ?? []).map(({ beginMs }) => beginMs)),
     }))
     .toSorted((a, b) => a.beginMs - b.beginMs);
-  let nextIndex = 0;
-  let greatestPet: Pet | undefined;
+  let next = 0;
+  let greatest: Pet | undefined;
   for (const { pet, beginMs } of requestedPets) {
-    for (; nextIndex < shownPets.length && shownPets[nextIndex]!.firstCall.endMs < beginMs; nextIndex++) {
-      if (greatestPet === undefined || shownPets[nextIndex]!.id > greatestPet.id)
-        greatestPet = shownPets[nextIndex];
+    for (; next < shown.length && shown[next]!.firstCall.endMs < beginMs; next++) {
+      if (greatest === undefined || shown[next]!.id > greatest.id) greatest = shown[next];
     }
-    if (greatestPet === undefined || greatestPet.id < pet.id) continue;
+    if (greatest === undefined || greatest.id < pet.id) continue;
     report(
       'id order',
       petName(pet),
       'was requested after a greater id was shown',
-      greatestPet.firstCall,
+      greatest.firstCall,
       pet.firstCall,
     );
   }

@@ -2,47 +2,42 @@ import { expect, it } from 'vitest';
 import { type Figures, computeFigures } from './figures.ts';
 import type { Create, Get, History, Page, SentRequest, Wrong } from './history.ts';
 
-const requestFields = (beginMs: number, endMs: number, fields: Partial<SentRequest> = {}): SentRequest => {
+const request = (beginMs: number, endMs: number, fields: Partial<SentRequest> = {}): SentRequest => {
   return { beginMs, endMs, url: 'http://127.0.0.1/v1/pets', outcome: 'unknown', ...fields };
 };
-const createAttempt = (
-  name: string,
-  beginMs: number,
-  endMs: number,
-  fields: Partial<Create> = {},
-): Create => {
-  return { type: 'create', ...requestFields(beginMs, endMs), content: name, body: '', ...fields };
+const create = (name: string, beginMs: number, endMs: number, fields: Partial<Create> = {}): Create => {
+  return { type: 'create', ...request(beginMs, endMs), content: name, body: '', ...fields };
 };
-const acknowledgedCreate = (beginMs: number, endMs: number): Create => {
-  return createAttempt(`${beginMs} ${endMs}`, beginMs, endMs, { outcome: 'acknowledged', status: 201 });
+const acknowledged = (beginMs: number, endMs: number): Create => {
+  return create(`${beginMs} ${endMs}`, beginMs, endMs, { outcome: 'acknowledged', status: 201 });
 };
 const get = (status: number, apiKey?: string): Get => {
-  return { type: 'get', id: 1, ...requestFields(0, 1, { status, ...(apiKey !== undefined && { apiKey }) }) };
+  return { type: 'get', id: 1, ...request(0, 1, { status, ...(apiKey !== undefined && { apiKey }) }) };
 };
 const page = (status: number): Page => ({
   type: 'page',
   after: 0,
   limit: 1,
-  ...requestFields(0, 1, { status }),
+  ...request(0, 1, { status }),
 });
-const wrongRequest = (status: number): Wrong => ({ type: 'wrong', ...requestFields(0, 1, { status }) });
+const wrong = (status: number): Wrong => ({ type: 'wrong', ...request(0, 1, { status }) });
 const createWith503 = (retryAfter?: string): Create => {
-  return createAttempt('a', 0, 1, { status: 503, ...(retryAfter !== undefined && { retryAfter }) });
+  return create('a', 0, 1, { status: 503, ...(retryAfter !== undefined && { retryAfter }) });
 };
 const refusedConnection = { failure: 'ECONNREFUSED', outcome: 'refused' } as const;
-const createsAcknowledgedAt = (...times: number[]) => times.map((time) => acknowledgedCreate(time - 1, time));
+const createsAcknowledgedAt = (...times: number[]) => times.map((time) => acknowledged(time - 1, time));
 
 it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, fault?: History['fault']]>([
   [
     'every attempt, each pet once, and no refused connection as a failed request',
     [
-      createAttempt('a', 0, 10, { status: 503, retryAfter: '2' }),
-      createAttempt('a', 10, 15, { failure: 'ECONNRESET' }),
-      createAttempt('b', 0, 15, { failure: 'ECONNRESET' }),
-      createAttempt('a', 15, 20, refusedConnection),
-      createAttempt('c', 15, 20, refusedConnection),
-      createAttempt('a', 20, 30, { status: 201, outcome: 'acknowledged', replayed: true }),
-      acknowledgedCreate(40, 50),
+      create('a', 0, 10, { status: 503, retryAfter: '2' }),
+      create('a', 10, 15, { failure: 'ECONNRESET' }),
+      create('b', 0, 15, { failure: 'ECONNRESET' }),
+      create('a', 15, 20, refusedConnection),
+      create('c', 15, 20, refusedConnection),
+      create('a', 20, 30, { status: 201, outcome: 'acknowledged', replayed: true }),
+      acknowledged(40, 50),
     ],
     {
       loadMs: 100,
@@ -67,11 +62,11 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
   [
     'wrongly blamed requests, and server errors other than 503',
     [
-      createAttempt('a', 0, 1, { status: 400 }),
-      createAttempt('a', 1, 2, { status: 500 }),
+      create('a', 0, 1, { status: 400 }),
+      create('a', 1, 2, { status: 500 }),
       get(400),
       page(404),
-      ...[400, 503, 500, 201].map(wrongRequest),
+      ...[400, 503, 500, 201].map(wrong),
     ],
     { wronglyBlamedRequests: 6, other5xx: 2, failedRequests: 7 },
   ],
@@ -108,18 +103,13 @@ it.each<[rule: string, calls: History['calls'], expected: Partial<Figures>, faul
   ['the whole load as a gap when no pet is acknowledged', [], { longestGapMs: 100 }],
   [
     'p99 before, during and after the fault, where "during" has every pet that the fault can have affected',
-    [
-      acknowledgedCreate(0, 9),
-      acknowledgedCreate(9, 12),
-      acknowledgedCreate(20, 35),
-      acknowledgedCreate(31, 36),
-    ],
+    [acknowledged(0, 9), acknowledged(9, 12), acknowledged(20, 35), acknowledged(31, 36)],
     { p99Ms: { before: 9, during: 15, after: 5 } },
     { from: 10, to: 30 },
   ],
   [
     'the second slowest of a hundred pets as p99',
-    Array.from({ length: 100 }, (_, index) => acknowledgedCreate(0, index + 1)),
+    Array.from({ length: 100 }, (_, index) => acknowledged(0, index + 1)),
     { p99Ms: { before: 99, during: undefined, after: undefined } },
   ],
 ])('the figures of a history include %s', (_rule, calls, expected, fault) => {

@@ -41,7 +41,7 @@ const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addressCount' | 'c
 };
 
 /** Returns the highest resident memory of a process since its start. */
-async function readHighestMemoryMib(pid: number): Promise<number> {
+async function highestMemoryMib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
@@ -88,13 +88,8 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
       stage.expectAtMost('failed requests of the other clients', failedRequests, 0, '');
       stage.expectAtMost('slowest answer to the other clients', slowestAnswerMs, 2_000);
       stage.expectAtMost('slowest answer on a new connection', slowestMs, 2_000);
-      stage.expectAtMost(
-        'highest memory of the service',
-        await readHighestMemoryMib(service.pid),
-        256,
-        'MiB',
-      );
-      stage.expectAtMost('highest memory of HAProxy', await readHighestMemoryMib(proxy.pid), 128, 'MiB');
+      stage.expectAtMost('highest memory of the service', await highestMemoryMib(service.pid), 256, 'MiB');
+      stage.expectAtMost('highest memory of HAProxy', await highestMemoryMib(proxy.pid), 128, 'MiB');
     },
   }),
 );

@@ -7,7 +7,7 @@ import type { ReplicaSetOptions } from './replica-set.ts';
 import type { Stage } from './stage.ts';
 
 /** The default settings of MongoDB, with an election after 10 s. */
-const MONGODB_DEFAULTS: ReplicaSetOptions = { settings: {} };
+const DEFAULTS: ReplicaSetOptions = { settings: {} };
 
 /** The settings in `deploy/mongodb` and `deploy/compose.yaml`. */
 const DEPLOY_SETTINGS: ReplicaSetOptions = {
@@ -37,8 +37,8 @@ const STEP_DOWN: Fault = {
 type Options = {
   /** Whether the clients reach the services through HAProxy. */
   readonly usesHaproxy?: true;
-  /** Whether some requests fail, because the replica set needs more time than a request may wait. */
-  readonly hasFailedRequests?: true;
+  /** Whether requests may fail, because the replica set needs more time than a request may wait. */
+  readonly mayFail?: true;
 };
 
 /** A scenario in which two services lose the primary until a new primary acknowledges writes. */
@@ -63,8 +63,7 @@ function failover(
       await stage.letRun(6);
       await stage.stopLoads();
       const { failedRequests } = computeFigures(load.history);
-      if (options?.hasFailedRequests === undefined)
-        stage.expectAtMost('failed requests', failedRequests, 0, '');
+      if (options?.mayFail === undefined) stage.expectAtMost('failed requests', failedRequests, 0, '');
     },
   };
 }
@@ -77,51 +76,44 @@ async function losePrimary(
 ): Promise<void> {
   const oldPrimary = await set.primary();
   load.beginFault();
-  const faultBeginMs = performance.now();
+  const beginMs = performance.now();
   await begin(oldPrimary);
-  const elapsedSeconds = () => `${((performance.now() - faultBeginMs) / 1_000).toFixed(1)} s`;
+  const elapsedSeconds = () => `${((performance.now() - beginMs) / 1_000).toFixed(1)} s`;
   await set.primary();
   const electionTime = elapsedSeconds();
   // A secondary that replicates from a frozen member first waits for this member. Until then, no write has a majority.
   await set.waitForMajorityWrites();
   const commitTime = elapsedSeconds();
-  await stage.expectRecovery(load, faultBeginMs + 1_000, recoveryMs);
+  await stage.expectRecovery(load, beginMs + 1_000, recoveryMs);
   // 15 pets are more than the requests that were running when the primary was lost.
   await load.waitForAcknowledgements(15);
-  const requestsAfterFault = requestsOf(load.history).filter(({ endMs }) => endMs > faultBeginMs);
-  const failedCount = requestsAfterFault.filter(({ status = 0 }) => status === 0 || status >= 500).length;
+  const laterRequests = requestsOf(load.history).filter(({ endMs }) => endMs > beginMs);
+  const failedCount = laterRequests.filter(({ status = 0 }) => status === 0 || status >= 500).length;
   const asSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   // In the first second, some requests are still answered as if the primary were there.
   const firstSuccessMs = (...types: readonly string[]) =>
     Math.min(
-      ...requestsAfterFault
-        .filter(
-          ({ type, status, endMs }) => types.includes(type) && status! < 300 && endMs > faultBeginMs + 1_000,
-        )
-        .map(({ endMs }) => endMs - faultBeginMs),
+      ...laterRequests
+        .filter(({ type, status, endMs }) => types.includes(type) && status! < 300 && endMs > beginMs + 1_000)
+        .map(({ endMs }) => endMs - beginMs),
     );
-  const longestMs = Math.max(...requestsAfterFault.map((request) => request.endMs - request.beginMs));
+  const longestMs = Math.max(...laterRequests.map((request) => request.endMs - request.beginMs));
   stage.notes.push(
     `a new primary after ${electionTime}, it could commit after ${commitTime}; the first read after ` +
       `${asSeconds(firstSuccessMs('get', 'page'))}, the first pet after ${asSeconds(firstSuccessMs('create'))}; ` +
-      `${failedCount} of ${requestsAfterFault.length} requests failed, the longest took ${asSeconds(longestMs)}`,
+      `${failedCount} of ${laterRequests.length} requests failed, the longest took ${asSeconds(longestMs)}`,
   );
   await end?.(oldPrimary);
 }
 
 export const FAILOVER_SCENARIOS: readonly MongoScenario[] = [
   failover('step-down of the primary', DEPLOY_SETTINGS, STEP_DOWN),
-  {
-    ...failover("kill -9 of the primary, with MongoDB's settings", MONGODB_DEFAULTS, KILL),
-    isFullFormOnly: true,
-  },
+  { ...failover("kill -9 of the primary, with MongoDB's settings", DEFAULTS, KILL), isFullFormOnly: true },
   failover('kill -9 of the primary behind HAProxy, with the settings of deploy', DEPLOY_SETTINGS, KILL, {
     usesHaproxy: true,
   }),
   {
-    ...failover("SIGSTOP of the primary, with MongoDB's settings", MONGODB_DEFAULTS, FREEZE, {
-      hasFailedRequests: true,
-    }),
+    ...failover("SIGSTOP of the primary, with MongoDB's settings", DEFAULTS, FREEZE, { mayFail: true }),
     isFullFormOnly: true,
   },
   failover('SIGSTOP of the primary, with the settings of deploy', DEPLOY_SETTINGS, FREEZE),

@@ -31,7 +31,7 @@ export async function repeatRequests(
   const repeatRequest = async (
     create: RequestContent,
     expectedStatus: number,
-    mustBeReplayed?: boolean,
+    mustReplay?: boolean,
     apiKey?: StoredApiKey,
   ) => {
     const { idempotencyKey = '', body, content } = create;
@@ -40,7 +40,7 @@ export async function repeatRequests(
     const isReplayed = reply?.headers['idempotent-replayed'] === 'true';
     const answerFields = reply?.status === 201 && { answer: reply.body, replayed: isReplayed };
     history.calls.push({ type: 'create', ...sentRequest, idempotencyKey, content, body, ...answerFields });
-    if (reply?.status === expectedStatus && (mustBeReplayed ?? isReplayed) === isReplayed) return;
+    if (reply?.status === expectedStatus && (mustReplay ?? isReplayed) === isReplayed) return;
     failures.push(`a repeated request was answered with ${reply?.status} (replayed: ${isReplayed}): ${body}`);
   };
   for (const { attempts } of acknowledgedPets.filter((_, index) => index % step === 0)) {
