@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a command when this process ends in any way, `kill -9` included, or when `now` is called. `cancel` prevents
- * both. A shell waits at the other end of a pipe, which the kernel closes with this process. The shell has its own
- * session: Ctrl-C in the terminal does not reach it.
+ * Runs a command when this process ends, even by `kill -9`, or earlier when `now` is called. `cancel` prevents the
+ * command. A shell waits for the end of its input, which is a pipe from this process, and then runs the command. The
+ * kernel closes the pipe when this process ends. The shell has a session of its own, which Ctrl-C does not reach.
  */
 export function afterDeath(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
-  const waiting = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {
+  const shell = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  waiting.unref();
-  // The pipe of a child is a socket. Its type does not say so.
-  if ('unref' in waiting.stdin && typeof waiting.stdin.unref === 'function') waiting.stdin.unref();
-  return { cancel: () => void waiting.kill('SIGKILL'), now: () => void waiting.stdin.end() };
+  shell.unref();
+  // At run time `stdin` is a socket, which has `unref`. Its type does not have this method.
+  if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
+  return { cancel: () => void shell.kill('SIGKILL'), now: () => void shell.stdin.end() };
 }

@@ -1,13 +1,13 @@
 /** An answer as a client sees it. */
 export type Answer = {
   readonly status: number;
-  /** Names in lower case. */
+  /** The names are in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
   readonly body: string;
 };
 
-/** Headers that `expectConforms` checks in every answer, and those that Node adds. */
+/** The headers that `expectConforms` checks in every answer, and the headers that Node adds to every answer. */
 const COMMON_HEADERS = new Set([
   'x-request-id',
   'x-content-type-options',
@@ -17,48 +17,48 @@ const COMMON_HEADERS = new Set([
   'date',
   'connection',
   'keep-alive',
-  // strict-transport.test.ts has the answers that have it.
+  // strict-transport.test.ts tests this header.
   'strict-transport-security',
 ]);
 
-type Whole = Pick<Answer, 'status' | 'headers' | 'body'>;
+type BriefAnswer = Pick<Answer, 'status' | 'headers' | 'body'>;
 
-/** An answer without the headers that every answer has. Tests compare it as a whole. */
-export function whole({ status, headers, body }: Answer): Whole {
+/** Removes the headers that every answer has. A test then compares the status, all other headers and the body. */
+export function whole({ status, headers, body }: Answer): BriefAnswer {
   const specific = Object.entries(headers).filter(([name]) => !COMMON_HEADERS.has(name));
   return { status, headers: Object.fromEntries(specific), body };
 }
 
-/** What {@link whole} returns for an answer to `fetch`. */
-export async function received(response: Response): Promise<Whole> {
+/** Reads the response of a `fetch`, and returns it in the form of {@link whole}. */
+export async function received(response: Response): Promise<BriefAnswer> {
   const headers = Object.fromEntries(response.headers);
   return whole({ status: response.status, headers, rawHeaders: [], body: await response.text() });
 }
 
-/** What {@link whole} returns for a success. */
-export function success(status: number, body: string, headers: Record<string, string> = {}): Whole {
+/** The expected result of {@link whole} for a success. */
+export function success(status: number, body: string, headers: Record<string, string> = {}): BriefAnswer {
   return { status, headers, body };
 }
 
-/** What {@link whole} returns for an error. */
+/** The expected result of {@link whole} for an error. */
 export function problem(
   status: number,
   code: string,
   message: string,
   headers: Record<string, string> = {},
-): Whole {
+): BriefAnswer {
   return { status, headers, body: JSON.stringify({ code, message, status }) };
 }
 
-/** The answer to a request that breaks a rule. */
-export function invalid(message: string, headers: Record<string, string> = {}): Whole {
+/** The expected answer to a request that breaks a rule. */
+export function invalid(message: string, headers: Record<string, string> = {}): BriefAnswer {
   return problem(400, 'INVALID_ARGUMENT', message, headers);
 }
 
 export const NOT_HTTP = invalid('the request is not valid HTTP/1.1');
 
-/** The answer to a method that a path does not have. */
-export function allows(methods: string, headers: Record<string, string> = {}): Whole {
+/** The expected answer when the path of the request allows only these methods, and the request has another method. */
+export function allows(methods: string, headers: Record<string, string> = {}): BriefAnswer {
   const message = `this path allows ${methods}`;
   return problem(405, 'METHOD_NOT_ALLOWED', message, { allow: methods, ...headers });
 }
@@ -94,18 +94,18 @@ export const HEADERS_TOO_LARGE = problem(
 
 export const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 
-/** The first page of an empty catalogue. */
+/** The first page of the list when there are no pets. */
 export const EMPTY = success(200, '[]');
 
 /** The answer to `/livez`. */
 export const OK = success(200, '{"status":"ok"}');
 
-/** The JSON of the first pet, with the defaults of the tests. */
+/** The JSON of the first pet that a test creates with the default values of `petBody`. */
 export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 
 export const CREATED = success(201, REX, { location: '/v1/pets/1' });
 
-/** The headers of every answer on getPet's path. */
+/** The headers that announce the deprecation of getPet. Every answer on its path has them. */
 export function sunsetHeaders(base: string): Record<string, string> {
   return {
     deprecation: '@1795132800',

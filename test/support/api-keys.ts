@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
 
-/** The key with this number, with defaults for the fields that a test does not care about. */
+/** An API key. The number `n` decides its id, digest, label and time of creation, unless `fields` replaces them. */
 export function aKey(n = 1, fields: Partial<ApiKey> = {}): ApiKey {
   return {
     id: n.toString(16).padStart(16, '0'),
@@ -14,7 +14,7 @@ export function aKey(n = 1, fields: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-/** A fixed instant plus some milliseconds. A new object for each call, because a Date is mutable. */
+/** The time `ms` milliseconds after a fixed time. Each call returns a new object, because a Date can be changed. */
 export function at(ms: number): Date {
   return new Date(1_797_000_000_000 + ms);
 }

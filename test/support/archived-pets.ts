@@ -9,7 +9,10 @@ export function anArchivedPet(fields: Partial<ArchivedPet> & Pick<ArchivedPet, '
   return { ...aPet(), ...fields };
 }
 
-/** Different pets with ids from 1, and with a missing id after every third. One in five has an idempotency key. */
+/**
+ * Returns `count` different pets. One id is missing after every three pets: the ids are 1, 2, 3, 5, 6, 7, 9 and so on.
+ * The first pet of every five has an idempotency key.
+ */
 export function archivedPets(count: number): ArchivedPet[] {
   return Array.from({ length: count }, (_, index) => {
     const id = BigInt(index + 1 + Math.floor(index / 3));
@@ -30,21 +33,21 @@ export function idempotencyFor(key: string, body = 'body'): Idempotency {
   return { key: sha256(key), fingerprint: sha256(body) };
 }
 
-/** A repository in memory that has assigned all ids up to this one. */
+/** An empty repository in memory. It assigns only ids greater than `lastId`. */
 export async function petsAfter(lastId = 0n): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   await pets.reserve(lastId);
   return pets;
 }
 
-/** A store in memory with these pets. */
+/** A repository in memory with these pets. */
 export async function storeWith(pets: readonly ArchivedPet[]): Promise<InMemoryPetRepository> {
-  const store = new InMemoryPetRepository();
-  await store.write(pets);
-  return store;
+  const repository = new InMemoryPetRepository();
+  await repository.write(pets);
+  return repository;
 }
 
-/** The same archive with other implementations of some methods. */
+/** An archive with these methods. It passes the calls of every other method to the given archive. */
 export function archiveWith(archive: PetArchive, methods: Partial<PetArchive>): PetArchive {
   return {
     read: (after, limit) => archive.read(after, limit),

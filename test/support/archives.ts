@@ -13,7 +13,7 @@ export async function fileWith(text: string): Promise<string> {
   return path;
 }
 
-/** A SQLite file with these pets. */
+/** Creates a SQLite file with these pets. */
 export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
   const path = await databaseWith(pets);
   return { url: `sqlite:${path}`, path };
@@ -30,15 +30,16 @@ export async function everythingIn(url: string): Promise<readonly ArchivedPet[]>
 }
 
 /**
- * Lets this many of these commands pass. Resolves when the proxy holds the next one.
+ * Lets the proxy forward the next `forwardedCount` commands of this name, and hold the command after them. Resolves when
+ * the proxy holds that command.
  *
- * @returns a function that lets that one pass
+ * @returns a function that forwards the held command
  */
-export async function stopAt(proxy: TcpProxy, command: string, passed: number): Promise<() => void> {
-  let release = await proxy.hold(command);
-  for (let n = 0; n < passed; n++) {
-    release();
-    release = await proxy.hold(command);
+export async function stopAt(proxy: TcpProxy, command: string, forwardedCount: number): Promise<() => void> {
+  let forward = await proxy.hold(command);
+  for (let n = 0; n < forwardedCount; n++) {
+    forward();
+    forward = await proxy.hold(command);
   }
-  return release;
+  return forward;
 }

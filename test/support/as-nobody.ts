@@ -1,8 +1,8 @@
 import { chmod } from 'node:fs/promises';
 
 /**
- * Works in a directory with this mode. Permissions do not restrict root, so root becomes an ordinary user (65534)
- * during the work.
+ * Runs `work` while the directory has this mode. Permissions do not restrict root, so a process of root becomes an
+ * ordinary user (65534) during the work.
  */
 export async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
   const { geteuid, seteuid } = process;

@@ -15,7 +15,7 @@ type Request = {
   readonly body?: string;
 };
 
-/** Sends a request to a running service, and checks the answer against the OpenAPI document. A body is JSON. */
+/** Sends a request to a running service, and checks the answer against the OpenAPI document. A body is sent as JSON. */
 export async function ask(url: string, request: Request = {}): Promise<Answer> {
   const { body, key = KEY, method = body === undefined ? 'GET' : 'POST', headers = {} } = request;
   const response = await fetch(url, {
@@ -44,16 +44,16 @@ export function connect(url: string): Promise<RawConnection> {
 }
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const HALF = PET.length / 2;
+const HALF_LENGTH = PET.length / 2;
 
-/** Starts a createPet request, and holds back the second half of its body. */
+/** Sends a createPet request without the second half of its body. */
 export async function stalledCreate(
   url: string,
   key = KEY,
 ): Promise<{
-  /** Resolves when the service closes the connection. Rejects when it has answered. */
+  /** Resolves when the service closes the connection without an answer. Rejects if the service sent an answer. */
   readonly cutOff: () => Promise<void>;
-  /** Sends the rest. Resolves with the answer when the service has closed the connection. */
+  /** Sends the second half of the body. Resolves with the answer after the service has closed the connection. */
   readonly complete: () => Promise<{ status: number; body: string; connection: unknown }>;
 }> {
   const connection = await connect(url);
@@ -63,16 +63,16 @@ export async function stalledCreate(
     `Authorization: Bearer ${key}`,
     'Content-Type: application/json',
     `Content-Length: ${PET.length}`,
-    // The service answers 100 when it has the head.
+    // Because of this header, the service answers 100 as soon as it has read the head of the request.
     'Expect: 100-continue',
   ];
-  await connection.send(`${head.join('\r\n')}\r\n\r\n${PET.slice(0, HALF)}`);
+  await connection.send(`${head.join('\r\n')}\r\n\r\n${PET.slice(0, HALF_LENGTH)}`);
   const { status } = await connection.answer();
   if (status !== 100) throw new Error(`answered ${status}`);
   return {
     cutOff: () => connection.closed(),
     complete: async () => {
-      await connection.send(PET.slice(HALF));
+      await connection.send(PET.slice(HALF_LENGTH));
       const answer = await connection.answer();
       await connection.closed();
       return { status: answer.status, body: answer.body, connection: answer.headers['connection'] };
@@ -80,14 +80,17 @@ export async function stalledCreate(
   };
 }
 
-/** A server on loopback that accepts connections and sends nothing. It stops when the running test ends. */
+/**
+ * Starts a server on loopback that accepts connections and sends nothing. It stops when the running test ends. `asked`
+ * resolves at the first connection.
+ */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
-  // A client may reset its connection.
+  // Without a listener, the error of a connection that its client resets would end this process.
   const server = createServer((socket) => socket.on('error', () => {}));
   return { port: String(await onLoopback(server)), asked: once(server, 'connection') };
 }
 
-/** The answer to {@link stalledCreate} in an empty catalogue. */
+/** The result of `complete` in {@link stalledCreate} if the pet is the first one. */
 export const CREATED = {
   status: 201,
   body: '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',

@@ -7,10 +7,10 @@ import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** In place of the two streams, the empty input, the storages, and a SIGHUP that does nothing. */
-type Others = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
+/** Replacements for the defaults: recorded output streams, an empty input, all storages, and no action on SIGHUP. */
+type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
 
-/** A command that runs in this process, in an environment that holds nothing but `env`. */
+/** A command that runs in this process. Its environment is `env`, by default with a free port and a storage in memory. */
 export class Command {
   /** Resolves with the exit code. */
   readonly ended: Promise<number | undefined>;
@@ -18,7 +18,7 @@ export class Command {
   #stdout = '';
   #stderr = '';
 
-  constructor(args: readonly string[], env: Env, others: Others = {}) {
+  constructor(args: readonly string[], env: Env, replacements: Replacements = {}) {
     this.ended = run(args, {
       env: { PORT: '0', DATABASE_URL: 'memory:', ...env },
       stdout: streamOf((text) => (this.#stdout += text)),
@@ -28,7 +28,7 @@ export class Command {
       onHangUp: () => undefined,
       storages: STORAGES,
       serve,
-      ...others,
+      ...replacements,
     });
   }
 
@@ -45,7 +45,7 @@ export class Command {
   }
 }
 
-/** A stream calls back later, never at once. */
+/** A stream that passes each text to `take`. It calls the callback after `write` has returned, as a real stream does. */
 function streamOf(take: (text: string) => void): Io['stdout'] {
   return {
     write(text, callback) {
@@ -55,33 +55,39 @@ function streamOf(take: (text: string) => void): Io['stdout'] {
   };
 }
 
-/** A standard output on a full disk. */
+/** A standard output on a full disk: each write fails. */
 export const FULL: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
 
-/** Standard input with this text, in small pieces. */
+/** A standard input with this text, in pieces of at most 1,000 bytes. */
 export async function* inputOf(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
+  for (let start = 0; start < bytes.length; start += 1000) yield bytes.subarray(start, start + 1000);
 }
 
+/** The exit code of a command that failed. */
 export const FAILED = 1;
+/** The exit code of a command with wrong arguments. */
 export const USAGE = 2;
 
-const ending =
+/** Returns a function that runs a command, and expects this exit code. */
+const runnerExpecting =
   (code: number) =>
-  async (args: readonly string[], env: Env = {}, others: Others = {}) => {
-    const command = new Command(args, env, others);
+  async (args: readonly string[], env: Env = {}, replacements: Replacements = {}) => {
+    const command = new Command(args, env, replacements);
     expect(await command.ended, command.stderr).toBe(code);
     return command;
   };
 
 /** Runs a command that must exit with 0. */
-export const succeeds = ending(0);
+export const succeeds = runnerExpecting(0);
 
 /** Runs a command that must exit with 1. */
-export const fails = ending(FAILED);
+export const fails = runnerExpecting(FAILED);
 
-/** Runs a command that must be refused in one line, or with a matching text, and print nothing else. */
+/**
+ * Runs a command that must fail, and must print nothing on standard output. A string is the only line that it must print
+ * on standard error, without the prefix `petstore: `. A regular expression must match its standard error.
+ */
 export async function refused(
   args: readonly string[],
   message: string | RegExp,

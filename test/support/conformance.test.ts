@@ -5,21 +5,21 @@ type Headers = SeenResponse['headers'];
 
 const REX = '{"id":1,"name":"Rex","categoryId":-9223372036854775808,"status":"available"}';
 
-/** A correct answer with changes. A header of `undefined` is left out. */
+/** A correct answer with these changes. A header with the value `undefined` counts as missing. */
 function answer(changes: Partial<SeenResponse>, headers: Headers = {}): SeenResponse {
   const { method = 'GET', path = '/v1/pets', status = 200, body = `[${REX}]` } = changes;
-  const framing = {
+  const contentHeaders = {
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),
   };
-  const common = {
+  const commonHeaders = {
     'x-request-id': 'a-1_b.c',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
   };
-  const bodiless = status === 204 || method === 'HEAD';
-  const all = { ...common, ...(status === 204 ? {} : framing), ...headers };
-  return { method, path, status, headers: all, body: bodiless ? '' : body };
+  const hasNoBody = status === 204 || method === 'HEAD';
+  const allHeaders = { ...commonHeaders, ...(status === 204 ? {} : contentHeaders), ...headers };
+  return { method, path, status, headers: allHeaders, body: hasNoBody ? '' : body };
 }
 
 const DEPRECATED = {
@@ -28,73 +28,73 @@ const DEPRECATED = {
   link: '<http://127.0.0.1:1/docs#getPet>; rel="deprecation"; type="text/html"',
 };
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
-const SAFE_HTML = { ...HTML, 'content-security-policy': 'x' };
-const WAY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
+const HTML_WITH_POLICY = { ...HTML, 'content-security-policy': 'x' };
+const ROOT_BODY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
 
 function error(status: number, code: string, headers?: Headers, path = '/v1/pets'): SeenResponse {
   return answer({ path, status, body: `{"code":"${code}","message":"m","status":${status}}` }, headers);
 }
 
-/** An answer that the document does not describe: only the rules for every answer apply. */
-const elsewhere = (headers: Headers) => error(404, 'ROUTE_NOT_FOUND', headers, '/x');
+/** An answer on a path that is not in the OpenAPI document. It must follow only the rules for every answer. */
+const notFound = (headers: Headers) => error(404, 'ROUTE_NOT_FOUND', headers, '/x');
 
 /** The answer to a request for a pet, with a part of its JSON replaced. */
-const rex = (part: string, other: string) =>
-  answer({ path: '/v1/pets/1', body: REX.replace(part, other) }, DEPRECATED);
+const pet = (part: string, replacement: string) =>
+  answer({ path: '/v1/pets/1', body: REX.replace(part, replacement) }, DEPRECATED);
 
-const failed = (body: string, path = '/v1/pets') => answer({ path, status: 500, body });
-const options = (headers: Headers) => answer({ method: 'OPTIONS', status: 204 }, headers);
-const page = (path: string, headers: Headers) => answer({ path, body: '<!doctype html>' }, headers);
+const failedAnswer = (body: string, path = '/v1/pets') => answer({ path, status: 500, body });
+const optionsAnswer = (headers: Headers) => answer({ method: 'OPTIONS', status: 204 }, headers);
+const pageAnswer = (path: string, headers: Headers) => answer({ path, body: '<!doctype html>' }, headers);
 
-// What conforms is in every HTTP test.
+// Correct answers need no test here: every HTTP test passes its answers to `expectConforms`.
 it.each<[problem: string, response: SeenResponse]>([
-  ['x-request-id is missing', elsewhere({ 'x-request-id': undefined })],
-  ['x-request-id is a b', elsewhere({ 'x-request-id': 'a b' })],
-  ['x-content-type-options is missing', elsewhere({ 'x-content-type-options': undefined })],
-  ['cache-control is private', elsewhere({ 'cache-control': 'private' })],
-  ['content-type is text/html', elsewhere({ 'content-type': 'text/html' })],
-  ['content-length is 3', elsewhere({ 'content-length': '3' })],
-  ['transfer-encoding is present', elsewhere({ 'transfer-encoding': 'chunked' })],
-  ['content-type is present', options({ allow: 'GET', 'content-type': 'text/plain' })],
+  ['x-request-id is missing', notFound({ 'x-request-id': undefined })],
+  ['x-request-id is "a b"', notFound({ 'x-request-id': 'a b' })],
+  ['x-content-type-options is missing', notFound({ 'x-content-type-options': undefined })],
+  ['cache-control is "private"', notFound({ 'cache-control': 'private' })],
+  ['content-type is "text/html"', notFound({ 'content-type': 'text/html' })],
+  ['content-length is "3"', notFound({ 'content-length': '3' })],
+  ['transfer-encoding is present', notFound({ 'transfer-encoding': 'chunked' })],
+  ['content-type is present', optionsAnswer({ allow: 'GET', 'content-type': 'text/plain' })],
   ['the body is present', { ...answer({ method: 'HEAD' }), body: '[]' }],
   ['the body is missing', answer({ body: '' })],
-  ['listPets does not answer 202', answer({ status: 202 })],
-  ['listPets does not answer 415', error(415, 'UNSUPPORTED_MEDIA_TYPE')],
-  ['listPets does not answer 405', error(405, 'METHOD_NOT_ALLOWED', { allow: 'GET' })],
+  ['listPets must not answer 202', answer({ status: 202 })],
+  ['listPets must not answer 415', error(415, 'UNSUPPORTED_MEDIA_TYPE')],
+  ['listPets must not answer 405', error(405, 'METHOD_NOT_ALLOWED', { allow: 'GET' })],
   ['200 is not documented', answer({ path: '/v1/cats' })],
-  ['content-type is application/json; charset=utf-8', answer({ path: '/docs/docs.js', body: '{}' })],
-  ['cache-control is public', page('/docs?x', { ...SAFE_HTML, 'cache-control': 'public' })],
-  ['content-type is text/html; charset=utf-8', error(500, 'INTERNAL', HTML, '/docs')],
-  ['302 is not documented', answer({ path: '/livez', status: 302, body: WAY }, { location: '/docs' })],
+  ['content-type is "application/json; charset=utf-8"', answer({ path: '/docs/docs.js', body: '{}' })],
+  ['cache-control is "public"', pageAnswer('/docs?x', { ...HTML_WITH_POLICY, 'cache-control': 'public' })],
+  ['content-type is "text/html; charset=utf-8"', error(500, 'INTERNAL', HTML, '/docs')],
+  ['302 is not documented', answer({ path: '/livez', status: 302, body: ROOT_BODY }, { location: '/docs' })],
   ['Retry-After is missing', error(503, 'UNAVAILABLE', {}, '/readyz')],
   ['Allow is missing', { ...error(405, 'METHOD_NOT_ALLOWED'), method: 'PUT' }],
-  ['Allow is missing', options({})],
+  ['Allow is missing', optionsAnswer({})],
   ['WWW-Authenticate is missing', error(401, 'UNAUTHENTICATED', {}, '/v1')],
   ['WWW-Authenticate is missing', error(401, 'UNAUTHENTICATED')],
   ['Retry-After is not an integer: soon', error(503, 'UNAVAILABLE', { 'retry-after': 'soon' })],
   ['Link must match pattern', answer({}, { link: '</v1/pets?cursor=v1.MQ>; rel="next"' })],
   ['the body is not JSON', answer({ body: '[' })],
-  ['the body/status must be equal to one of the allowed values', rex('available', 'Available')],
-  ['the number 9223372036854775808 is not an int64', rex('-9223372036854775808', '9223372036854775808')],
-  ['the number -9.223372036854776e18 is not an int64', rex('-9223372036854775808', '-9.223372036854776e18')],
+  ['the body/status must be equal to one of the allowed values', pet('available', 'Available')],
+  ['the number 9223372036854775808 is not an int64', pet('-9223372036854775808', '9223372036854775808')],
+  ['the number -9.223372036854776e18 is not an int64', pet('-9223372036854775808', '-9.223372036854776e18')],
   [
     'the fields of the error are code, stack, status',
-    failed('{"code":"INTERNAL","status":500,"stack":"at"}', '/x'),
+    failedAnswer('{"code":"INTERNAL","status":500,"stack":"at"}', '/x'),
   ],
-  ['the body is not an Error', failed('"INTERNAL"', '/x')],
-  ['the status in the body is 503', failed('{"code":"INTERNAL","message":"m","status":503}')],
+  ['the body is not an Error', failedAnswer('"INTERNAL"', '/x')],
+  ['the status in the body is 503', failedAnswer('{"code":"INTERNAL","message":"m","status":503}')],
   ['the code OOPS is unknown', error(500, 'OOPS', {}, '/x')],
   ['the code GONE goes with 410', error(500, 'GONE', {}, '/x')],
   ['the code MALFORMED_JSON is not documented for this answer', error(400, 'MALFORMED_JSON')],
-])('what does not conform is named, and nothing else: %s', (problem, response) => {
+])('expectConforms reports only this problem: %s', (problem, response) => {
   expect(() => expectConforms(response)).toThrow(
     new RegExp(`^[^\\n]+ breaks the contract:\\n- ${RegExp.escape(problem)}[^\\n]*$`),
   );
 });
 
-it('names the request and every problem', () => {
-  const bad = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
-  expect(() => expectConforms(bad)).toThrow(
+it('the error of expectConforms names the request and every problem', () => {
+  const badAnswer = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
+  expect(() => expectConforms(badAnswer)).toThrow(
     'GET /v1/pets?limit=3 200 breaks the contract:\n' +
       '- cache-control is missing\n- the body must be array',
   );

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { ERRORS } from '../../src/adapters/http/contract/errors.ts';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
-/** A response as `node:http` gives it: header names in lower case. */
+/** A response with its header names in lower case, as `node:http` returns them. */
 export type SeenResponse = {
   readonly method: string;
   /** The request target: a path with or without a query, or an absolute URL. */
@@ -34,7 +34,7 @@ const DOCUMENT_ID = 'openapi.json';
 
 const document = openApiDocument('') as Document;
 
-// As far as a double can tell: `parseExactly` checks every digit.
+// This check is not exact, because a JavaScript number is a double. `parseExactly` checks every digit.
 const int64 = { type: 'number', validate: (value: number) => Math.abs(value) <= 2 ** 63 } as const;
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
@@ -47,8 +47,11 @@ const routes = Object.entries(document.paths).map(([template, item]) => {
 const JSON_TYPE = /^application\/json; charset=utf-8$/;
 const textOfType = (type: string) => new RegExp(`^text/${type}; charset=utf-8$`);
 
-/** The paths outside `/v1`, which the document leaves out, with their media types. Their own tests have their bodies. */
-const SYSTEM: Readonly<Record<string, RegExp>> = {
+/**
+ * The paths outside `/v1`, which are not in the document, with the media types of their answers. Other tests check the
+ * bodies of these answers.
+ */
+const SYSTEM_PATHS: Readonly<Record<string, RegExp>> = {
   '/': JSON_TYPE,
   '/docs': textOfType('html'),
   '/docs/swagger-ui.css': textOfType('css'),
@@ -60,33 +63,33 @@ const SYSTEM: Readonly<Record<string, RegExp>> = {
   '/openapi.json': JSON_TYPE,
 };
 
-/** The media type of an answer. */
-function typeOf({ path, status }: Pick<SeenResponse, 'path' | 'status'>): RegExp {
-  return (status === 200 ? SYSTEM[pathOf(path)] : undefined) ?? JSON_TYPE;
+/** A pattern of the media type that an answer must have. */
+function mediaTypeOf({ path, status }: Pick<SeenResponse, 'path' | 'status'>): RegExp {
+  return (status === 200 ? SYSTEM_PATHS[pathOf(path)] : undefined) ?? JSON_TYPE;
 }
 
 /**
  * Checks a response against the OpenAPI document and against the rules for every response.
  *
- * @throws {Error} naming every problem
+ * @throws {Error} that names every problem
  */
 export function expectConforms(response: SeenResponse): void {
-  const problems = nonconformities(response);
+  const problems = problemsOf(response);
   if (problems.length === 0) return;
   const { method, path, status } = response;
   throw new Error(`${method} ${path} ${status} breaks the contract:\n- ${problems.join('\n- ')}`);
 }
 
 /** The problems of a response, one line each. */
-function nonconformities(response: SeenResponse): string[] {
+function problemsOf(response: SeenResponse): string[] {
   const { status, headers, body } = response;
-  const problems = framing(response);
-  const json = body === '' || typeOf(response) !== JSON_TYPE ? undefined : parseExactly(body, problems);
+  const problems = commonProblems(response);
+  const json = body === '' || mediaTypeOf(response) !== JSON_TYPE ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
   const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
-  if (operation === undefined) problems.push(...outsideOfTheDocument(response));
+  if (operation === undefined) problems.push(...problemsOutsideDocument(response));
   else if (documented === undefined || status === 405) {
-    problems.push(`${operation.operationId} does not answer ${status}`);
+    problems.push(`${operation.operationId} must not answer ${status}`);
   }
   for (const [name, reference] of Object.entries(documented?.headers ?? {})) {
     const header = resolve(reference)!;
@@ -101,37 +104,40 @@ function nonconformities(response: SeenResponse): string[] {
   return problems;
 }
 
-/** The rules for every response, including those that the document does not describe. */
-function framing({ method, path, status, headers, body }: SeenResponse): string[] {
+/** The violations of the rules for every response, even for a response that the document does not describe. */
+function commonProblems({ method, path, status, headers, body }: SeenResponse): string[] {
   const problems: string[] = [];
-  const must = (name: string, allowed: RegExp) => {
+  const check = (name: string, allowed: RegExp) => {
     const value = textOf(headers[name]);
     if (value === undefined) problems.push(`${name} is missing`);
-    else if (!allowed.test(value)) problems.push(`${name} is ${value}`);
+    else if (!allowed.test(value)) problems.push(`${name} is "${value}"`);
   };
-  must('x-request-id', /^[\w.-]{1,64}$/);
-  must('x-content-type-options', /^nosniff$/);
-  const type = typeOf({ path, status });
+  check('x-request-id', /^[\w.-]{1,64}$/);
+  check('x-content-type-options', /^nosniff$/);
+  const type = mediaTypeOf({ path, status });
   const isImmutable = type !== JSON_TYPE && pathOf(path) !== '/docs' && path.includes('?');
-  must('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
+  check('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
   if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
   if (status === 204) {
     for (const name of ['content-type', 'content-length']) {
       if (headers[name] !== undefined) problems.push(`${name} is present`);
     }
   } else {
-    must('content-type', type);
-    must('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
+    check('content-type', type);
+    check('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
   }
-  const bodiless = status === 204 || method === 'HEAD';
-  if (bodiless !== (body === '')) problems.push(`the body is ${bodiless ? 'present' : 'missing'}`);
+  const hasNoBody = status === 204 || method === 'HEAD';
+  if (hasNoBody !== (body === '')) problems.push(`the body is ${hasNoBody ? 'present' : 'missing'}`);
   return problems;
 }
 
-/** A path outside `/v1`, an unknown path, or a method that a path does not support. */
-function outsideOfTheDocument(response: SeenResponse): string[] {
+/**
+ * The problems of a response to a request that is no operation of the document. Its path is outside `/v1`, or is unknown,
+ * or does not support its method.
+ */
+function problemsOutsideDocument(response: SeenResponse): string[] {
   const { method, path, status, headers } = response;
-  const isSystem = ['GET', 'HEAD'].includes(method) && Object.hasOwn(SYSTEM, pathOf(path));
+  const isSystem = ['GET', 'HEAD'].includes(method) && Object.hasOwn(SYSTEM_PATHS, pathOf(path));
   const isDocumented =
     (method === 'OPTIONS' && status === 204) ||
     (isSystem && (status === 200 || (status === 302 && pathOf(path) === '/')));
@@ -147,14 +153,17 @@ function outsideOfTheDocument(response: SeenResponse): string[] {
   return problems;
 }
 
-/** The contract is stricter than the schema, which stays open for new fields. */
+/**
+ * The problems of the body of an error. This check allows no additional fields. The schema of the document allows them,
+ * because a later version may add fields.
+ */
 function errorProblems(body: unknown, status: number, media: Media | undefined): string[] {
   if (typeof body !== 'object' || body === null) return ['the body is not an Error'];
   const problems: string[] = [];
   const fields = Object.keys(body).toSorted().join(', ');
   if (fields !== 'code, message, status') problems.push(`the fields of the error are ${fields}`);
-  const { code, status: said } = body as { readonly code?: string; readonly status?: unknown };
-  if (said !== status) problems.push(`the status in the body is ${String(said)}`);
+  const { code, status: bodyStatus } = body as { readonly code?: string; readonly status?: unknown };
+  if (bodyStatus !== status) problems.push(`the status in the body is ${String(bodyStatus)}`);
   const expected = (ERRORS as Readonly<Record<string, readonly [number, string]>>)[String(code)]?.[0];
   if (expected === undefined) problems.push(`the code ${String(code)} is unknown`);
   else if (expected !== status) problems.push(`the code ${String(code)} goes with ${expected}`);
@@ -178,7 +187,7 @@ function pathOf(target: string): string {
 function resolve<T extends object>(node: T | Ref | undefined): T | undefined {
   if (node === undefined || !('$ref' in node)) return node;
   const keys = node.$ref.slice('#/'.length).split('/');
-  return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
+  return keys.reduce<unknown>((parent, key) => (parent as Record<string, unknown>)[key], document) as T;
 }
 
 function textOf(header: string | string[] | undefined): string | undefined {
@@ -194,7 +203,7 @@ function headerProblems(name: string, value: string, schema: Schema): string[] {
 
 const validators = new Map<object, ValidateFunction>();
 
-/** How a value violates a schema of the document. */
+/** The violations of a schema of the document by a value. The list is empty if the value is valid. */
 export function violations(schema: object, value: unknown): readonly ErrorObject[] {
   let validate = validators.get(schema);
   if (validate === undefined) {
@@ -205,12 +214,12 @@ export function violations(schema: object, value: unknown): readonly ErrorObject
   return validate(value) ? [] : (validate.errors ?? []);
 }
 
-/** The same, one line each. */
-function schemaProblems(what: string, schema: object, value: unknown): string[] {
-  return violations(schema, value).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+/** The {@link violations} as texts, one line each. `subject` names the value in them. */
+function schemaProblems(subject: string, schema: object, value: unknown): string[] {
+  return violations(schema, value).map(({ instancePath, message }) => `${subject}${instancePath} ${message}`);
 }
 
-/** Parses JSON, and checks that every number is an int64: the service writes no others. */
+/** Parses JSON. Each number that is not an int64 is a problem, because the service writes no other numbers. */
 function parseExactly(text: string, problems: string[]): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, { source = '' }) => {

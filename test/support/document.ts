@@ -9,7 +9,7 @@ export async function readDocument(path: string): Promise<string> {
   return readFile(join(ROOT, path), 'utf8');
 }
 
-/** The documents at these paths, in order of their paths. By default all of `docs`, in whatever folder. */
+/** Reads the documents that match these patterns, by default all of `docs` and its subfolders. They are sorted by path. */
 export async function readDocuments(patterns = ['docs/**/*.md']): Promise<ReadonlyMap<string, string>> {
   const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
   const texts = paths.toSorted().map(async (path) => [path, await readDocument(path)] as const);
@@ -19,16 +19,16 @@ export async function readDocuments(patterns = ['docs/**/*.md']): Promise<Readon
 /** The code blocks of a document, each with the heading above it. */
 export function blocksOf(document: string): readonly Block[] {
   let section = '';
-  // A comment of a shell looks like a heading, so a block is one match. A block in a list is indented.
-  const found = document.matchAll(/^#+ (.*)$|^( *)```(\w*)\n([^]*?)^\2```$/gm);
-  return Array.from(found).flatMap(([, heading, indent = '', language = '', text = '']) => {
+  // A shell comment in a block looks like a heading, so a match is a whole block. A block in a list is indented.
+  const matches = document.matchAll(/^#+ (.*)$|^( *)```(\w*)\n([^]*?)^\2```$/gm);
+  return Array.from(matches).flatMap(([, heading, indent = '', language = '', text = '']) => {
     section = heading ?? section;
     const block = { section, language, text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), '') };
     return heading === undefined ? [block] : [];
   });
 }
 
-/** The cells of the rows of the first table below a heading, without those of its head. */
+/** The rows of the first table below a heading, each as a list of its cells. The header row is left out. */
 export function tableOf(document: string, section: string): readonly (readonly string[])[] {
   const [, text = ''] = document.split(new RegExp(`^#+ ${RegExp.escape(section)}$`, 'm'));
   const [table = ''] = /(?:^\|.*\n)+/m.exec(text.split(/^#+ /m)[0] ?? '') ?? [];

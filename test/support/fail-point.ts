@@ -6,8 +6,9 @@ import { startMongo } from './mongodb.ts';
 type Mode = 'alwaysOn' | { readonly times: number };
 
 /**
- * Enables a fail point of the server until the test is finished or the returned function is called.
- * Requires `enableTestCommands`. https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point
+ * Enables a fail point, which makes the server fail on purpose. It stays enabled until the test is finished or the
+ * returned function is called. The server needs `enableTestCommands`.
+ * https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point
  */
 export async function failPoint(
   db: Db,
@@ -16,22 +17,22 @@ export async function failPoint(
   data: Document = {},
 ): Promise<() => Promise<void>> {
   const admin = db.client.db('admin');
-  const off = async () => {
+  const disable = async () => {
     await admin.command({ configureFailPoint: name, mode: 'off' });
   };
   await admin.command({ configureFailPoint: name, mode, data });
-  onTestFinished(off);
-  return off;
+  onTestFinished(disable);
+  return disable;
 }
 
-/** A server that only these tests use: some fail points affect all clients of a server. */
+/** Starts a server that only the tests of the caller use, because some fail points affect all clients of a server. */
 export function separateMongo() {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({});
   });
   afterAll(() => mongo?.stop());
-  // Its databases are dropped before the server stops.
+  // The pool drops its database before the server stops, because vitest runs the last `afterAll` first.
   return { server: () => mongo, emptyDatabase: databasePool(() => mongo) };
 }
 
@@ -40,12 +41,12 @@ export async function failCommand(
   db: Db,
   command: string,
   mode: Mode,
-  how: {
+  failure: {
     readonly closeConnection?: true;
     readonly errorCode?: number;
     readonly errorLabels?: readonly string[];
     readonly writeConcernError?: { readonly code: number; readonly errmsg: string };
   },
 ): Promise<() => Promise<void>> {
-  return failPoint(db, 'failCommand', mode, { appName: 'petstore', failCommands: [command], ...how });
+  return failPoint(db, 'failCommand', mode, { appName: 'petstore', failCommands: [command], ...failure });
 }

@@ -3,13 +3,13 @@ import { onTestFinished, vi } from 'vitest';
 export type FakeClock = { advance(ms: number): void };
 
 /**
- * Stops `performance.now()` until the end of the test, and what else is named. Call it before the code under test reads
- * the clock, because the fake one starts at another time.
+ * Stops `performance.now()` and `otherFunctions` until the end of the test: only `advance` moves the time. Call it before
+ * the code under test reads the clock, because the fake clock starts at another time.
  */
 export function fakeClock(
-  ...others: readonly ('Date' | 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval')[]
+  ...otherFunctions: readonly ('Date' | 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval')[]
 ): FakeClock {
-  vi.useFakeTimers({ toFake: ['performance', ...others] });
+  vi.useFakeTimers({ toFake: ['performance', ...otherFunctions] });
   onTestFinished(() => void vi.useRealTimers());
   return { advance: (ms) => void vi.advanceTimersByTime(ms) };
 }

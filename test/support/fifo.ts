@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { testDirectory } from './test-directory.ts';
 
-/** A named pipe, until the running test ends. This process is its reader, and reads only on request. */
+/** A named pipe that exists until the running test ends. This process is its reader, and reads only during `read`. */
 export class Fifo {
   readonly path: string;
   readonly #fd: number;
@@ -16,7 +16,7 @@ export class Fifo {
 
   private constructor(path: string) {
     this.path = path;
-    // Open for writing, too: without a writer, a reader sees the end of the file. See fifo(7).
+    // Opened for reading and writing: without a writer, a reader would see the end of the file. See fifo(7).
     this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   }
 
@@ -28,14 +28,14 @@ export class Fifo {
     return fifo;
   }
 
-  /** A non-blocking descriptor for a writer. */
+  /** Opens the pipe for a writer. Returns a descriptor whose writes do not block. */
   open(): number {
     return openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);
   }
 
-  /** Reads until the text has a match, and little more. */
+  /** Reads one chunk after the other until all text read so far has a match. */
   async read(pattern: RegExp): Promise<RegExpExecArray> {
-    const reader = (this.#reader ??= this.#open());
+    const reader = (this.#reader ??= this.#openReader());
     for (;;) {
       const match = pattern.exec(this.#text);
       if (match !== null) return match;
@@ -51,7 +51,7 @@ export class Fifo {
     return this.#text;
   }
 
-  /** Fills the pipe. */
+  /** Writes until the pipe is full. */
   fill(): void {
     for (const size of [4096, 1]) {
       try {
@@ -62,17 +62,17 @@ export class Fifo {
     }
   }
 
-  /** Closes the reading end. */
+  /** Closes the pipe in this process. */
   async close(): Promise<void> {
-    this.#reader ??= this.#open();
+    this.#reader ??= this.#openReader();
     if (this.#reader.destroyed) return;
     const closed = once(this.#reader, 'close');
     this.#reader.destroy();
     await closed;
   }
 
-  /** Starts to read at once. */
-  #open(): Socket {
+  /** Opens the reader, which starts to read immediately. */
+  #openReader(): Socket {
     const reader = new Socket({ fd: this.#fd, readable: true, writable: false });
     return reader.setEncoding('utf8').on('data', (text: string) => {
       this.#text += text;
