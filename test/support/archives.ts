@@ -30,8 +30,8 @@ export async function everythingIn(url: string): Promise<readonly ArchivedPet[]>
 }
 
 /**
- * Lets the proxy forward the next `forwardedCount` commands of this name, and hold the command after them. Resolves when
- * the proxy holds that command.
+ * Lets the proxy forward the next `forwardedCount` commands of this name, and hold the command after them. Resolves
+ * when the proxy holds that command.
  *
  * @returns a function that forwards the held command
  */

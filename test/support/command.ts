@@ -10,7 +10,7 @@ type Env = Readonly<Record<string, string>>;
 /** Replacements for the defaults: recorded output streams, an empty input, all storages, and no action on SIGHUP. */
 type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
 
-/** A command that runs in this process. Its environment is `env`, by default with a free port and a storage in memory. */
+/** A command that runs in this process. By default its environment has a free port and a storage in memory. */
 export class Command {
   /** Resolves with the exit code. */
   readonly ended: Promise<number | undefined>;
@@ -45,7 +45,7 @@ export class Command {
   }
 }
 
-/** A stream that passes each text to `take`. It calls the callback after `write` has returned, as a real stream does. */
+/** A stream that passes each text to `take`. Like a real stream, it calls back only after `write` has returned. */
 function streamOf(take: (text: string) => void): Io['stdout'] {
   return {
     write(text, callback) {
@@ -85,8 +85,8 @@ export const succeeds = runnerExpecting(0);
 export const fails = runnerExpecting(FAILED);
 
 /**
- * Runs a command that must fail, and must print nothing on standard output. A string is the only line that it must print
- * on standard error, without the prefix `petstore: `. A regular expression must match its standard error.
+ * Runs a command that must fail, and must print nothing on standard output. `message` as a string is the only line on
+ * standard error, without the prefix `petstore: `. `message` as a regular expression must match the standard error.
  */
 export async function refused(
   args: readonly string[],

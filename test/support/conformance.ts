@@ -132,8 +132,8 @@ function commonProblems({ method, path, status, headers, body }: SeenResponse): 
 }
 
 /**
- * The problems of a response to a request that is no operation of the document. Its path is outside `/v1`, or is unknown,
- * or does not support its method.
+ * The problems of a response to a request that is no operation of the document. The path of the request is outside
+ * `/v1`, or is unknown, or does not support the method.
  */
 function problemsOutsideDocument(response: SeenResponse): string[] {
   const { method, path, status, headers } = response;

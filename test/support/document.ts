@@ -9,7 +9,7 @@ export async function readDocument(path: string): Promise<string> {
   return readFile(join(ROOT, path), 'utf8');
 }
 
-/** Reads the documents that match these patterns, by default all of `docs` and its subfolders. They are sorted by path. */
+/** Reads the documents that match these patterns, sorted by path. The default is all of `docs` and its subfolders. */
 export async function readDocuments(patterns = ['docs/**/*.md']): Promise<ReadonlyMap<string, string>> {
   const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
   const texts = paths.toSorted().map(async (path) => [path, await readDocument(path)] as const);

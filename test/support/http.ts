@@ -17,33 +17,33 @@ import { RawConnection } from './raw-connection.ts';
 import { RecordingLog } from './recording-log.ts';
 import { PAIR, ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
 
-/** Parts and settings that take the place of those that a test has by default. */
+/** Replacements for the parts and settings that a test has by default. */
 type ApiOptions = Partial<Omit<AppDependencies, 'listPets' | 'createPet' | 'getPet' | 'log'>> & {
   readonly pets?: PetRepository;
   readonly limits?: Partial<ServerLimits>;
   readonly speaksTls?: boolean;
 };
 
-/** A value of `undefined` takes the header out that would be there by default. */
+/** A header with the value `undefined` is not sent, even if a request has it by default. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 type Body = string | Uint8Array | readonly Uint8Array[];
 
 type Request = {
   readonly headers?: Headers;
-  /** Chunks are sent chunked, anything else with a Content-Length. */
+  /** A list is sent with `Transfer-Encoding: chunked`. A string or an array of bytes is sent with a Content-Length. */
   readonly body?: Body;
 };
 
 export const KEY = 'a-key-of-the-tests';
 const KEY_LABEL = 'tests';
 
-/** A verifier that knows {@link KEY}, with these properties. */
+/** A verifier that knows only {@link KEY}, whose caller has these properties. */
 export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
 }
 
-/** The service over HTTP on a free port of loopback, with its in-memory adapters. Close it: `await using`. */
+/** The service on a free port of loopback, by default with its in-memory adapters. `await using` closes it. */
 export class Api implements AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -65,21 +65,21 @@ export class Api implements AsyncDisposable {
     this.log = log;
   }
 
-  /** Sends a request with the key. */
+  /** Sends a request with the key, and checks the answer against the OpenAPI document. */
   async request(method: string, path: string, { headers = {}, body }: Request = {}): Promise<Answer> {
-    const given = { authorization: `Bearer ${this.key}`, ...headers };
-    const sent = Object.entries(given).filter(([, value]) => value !== undefined);
+    const requestHeaders = { authorization: `Bearer ${this.key}`, ...headers };
+    const sentHeaders = Object.entries(requestHeaders).filter(([, value]) => value !== undefined);
     const request = (this.#speaksTls ? httpsRequest : httpRequest)({
       host: '127.0.0.1',
       port: this.port,
       method,
       path,
-      headers: Object.fromEntries(sent) as Record<string, string>,
+      headers: Object.fromEntries(sentHeaders) as Record<string, string>,
       agent: this.#agent,
-      // For TLS, whatever the Host header says.
+      // The name that the certificate must have. By default, it would be the name in the Host header.
       servername: 'localhost',
     });
-    // An error before the answer rejects below. After it, the rest of the request does not matter.
+    // If an error comes before the answer, `once` rejects below. An error after the answer does not matter.
     request.on('error', () => {});
     if (Array.isArray(body)) for (const chunk of body) request.write(chunk);
     request.end(Array.isArray(body) ? undefined : body);
@@ -103,7 +103,7 @@ export class Api implements AsyncDisposable {
     });
   }
 
-  /** Opens a connection, and sends these bytes. */
+  /** Opens a connection, and sends these bytes on it. */
   async connect(bytes: string | Uint8Array = ''): Promise<RawConnection> {
     const connection = await RawConnection.open(this.port, { tls: this.#speaksTls });
     this.#connections.push(connection);
@@ -111,7 +111,7 @@ export class Api implements AsyncDisposable {
     return connection;
   }
 
-  /** Sends the bytes on a new connection, and returns the answers until the server closes it. */
+  /** Sends the chunks on a new connection. Returns all answers when the server has closed the connection. */
   async raw(...chunks: readonly (string | Uint8Array)[]): Promise<readonly Answer[]> {
     const connection = await this.connect();
     for (const chunk of chunks) await connection.send(chunk);
@@ -123,7 +123,7 @@ export class Api implements AsyncDisposable {
     }
   }
 
-  /** Stops it in an orderly way, as `main` does. */
+  /** Stops the server in the same way as a signal stops the service: see `HttpServer`. */
   drain(timeoutMs: number, acceptForMs?: number): Promise<number> {
     return this.server.drain(timeoutMs, acceptForMs);
   }

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 
-/** Containers often have no IPv6. */
+/** Whether this system has the address ::1. Containers often have no IPv6. */
 export const HAS_IPV6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
 );

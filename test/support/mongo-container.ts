@@ -3,29 +3,30 @@ import { once } from 'node:events';
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 import { afterDeath } from './after-death.ts';
 
-// A program for `fork`, because testcontainers changes what signals do to its process. It runs mongod with the given
-// arguments in a container, tells the address or what went wrong, and removes the container after a disconnect.
+// A program that `mongodb.ts` starts with `fork`. It has a process of its own, because testcontainers changes how a
+// process reacts to signals. It runs mongod in a container, with the arguments of the program. It sends its parent the
+// address of mongod or an error message, and removes the container when the parent disconnects or ends.
 
-/** Inside the container. */
+/** The port of mongod inside the container. */
 const PORT = 27017;
 
-const name = `petstore-tests-${randomUUID()}`;
-const parentIsGone = once(process, 'disconnect');
+const containerName = `petstore-tests-${randomUUID()}`;
+const parentDisconnect = once(process, 'disconnect');
 
 async function start() {
   await getContainerRuntimeClient().catch((cause: unknown) => {
     throw new Error('no Docker engine answers', { cause });
   });
-  // Testcontainers' reaper would do this too, unless it is disabled.
-  afterDeath(['docker', 'rm', '--force', '--volumes', name]);
+  // The reaper of testcontainers also removes containers, but it may be disabled.
+  afterDeath(['docker', 'rm', '--force', '--volumes', containerName]);
   return (
     new GenericContainer(process.env['MONGO_IMAGE'] || 'mongo:8')
-      .withName(name)
+      .withName(containerName)
       // The official image prepends `mongod` to arguments that begin with a dash.
       .withCommand([...process.argv.slice(2), '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '128'])
       .withTmpFs({ '/data/db': 'rw' })
       .withExposedPorts(PORT)
-      // Not @testcontainers/mongodb: its health check needs the mongo shell inside the image.
+      // `@testcontainers/mongodb` is not used, because its health check needs the mongo shell inside the image.
       .withWaitStrategy(Wait.forLogMessage('Waiting for connections'))
       .withStartupTimeout(120_000)
       .start()
@@ -35,7 +36,7 @@ async function start() {
 try {
   const container = await start();
   process.send?.({ host: container.getHost(), port: container.getMappedPort(PORT) });
-  await parentIsGone;
+  await parentDisconnect;
   await container.stop({ timeout: 0, remove: true, removeVolumes: true });
   process.exit();
 } catch (error) {

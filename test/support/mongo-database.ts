@@ -27,7 +27,7 @@ export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 async function createDatabase(mongo: TestMongo, migrated: boolean) {
   const url = mongo.url(`test-${randomUUID()}`);
   if (migrated) await migrate(url);
-  // Independent of the adapter's client. `useBigInt64` needs polling: see `EXACT` in collections.ts.
+  // The client is independent of the client of the adapter. `useBigInt64` needs polling: see `EXACT` in collections.ts.
   const client = await new MongoClient(url, { useBigInt64: true, serverMonitoringMode: 'poll' }).connect();
   const db = client.db();
   return {
@@ -41,7 +41,7 @@ async function createDatabase(mongo: TestMongo, migrated: boolean) {
   };
 }
 
-/** A new database, dropped when the test is finished. */
+/** Creates a database, which is dropped when the test is finished. By default it has the schema of this build. */
 export async function freshDatabase(
   mongo: TestMongo,
   options: { migrated?: boolean } = {},
@@ -53,8 +53,8 @@ export async function freshDatabase(
 
 /**
  * Returns a function that empties one migrated database for the running test. Creating a database takes ten times as
- * long as emptying it. Use it only in tests that change nothing but documents, and that wait for all their calls. The
- * other tests use {@link freshDatabase}.
+ * long as emptying it. Use the function only in tests that change only documents, and that wait for all their calls.
+ * All other tests use {@link freshDatabase}.
  */
 export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase> {
   let database: TestDatabase | undefined;
@@ -70,38 +70,38 @@ async function empty({ db }: TestDatabase): Promise<void> {
   await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
 }
 
-/** The storage of a service, closed when the test is finished. */
+/** Opens the storage of a service. It is closed when the test is finished. */
 export async function openService(url: string, reports: Reports = {}) {
   const storage = await openMongoStorage(url, { autoMigrate: false, ...reports });
   onTestFinished(storage.close);
   return storage;
 }
 
-/** The findings of an inspector in a database. */
+/** What the inspector of the adapter finds in a database, one line for each finding. */
 export async function findingsIn(url: string): Promise<readonly string[]> {
   const { db, reads } = await openClient(url);
-  const found = await Array.fromAsync(mongoInspector(db, reads).findings());
-  return found.map(({ about, problem }) => `${about}: ${problem}`);
+  const findings = await Array.fromAsync(mongoInspector(db, reads).findings());
+  return findings.map(({ about, problem }) => `${about}: ${problem}`);
 }
 
-/** The message of the {@link StorageSetupError} that this call rejects with. */
+/** Expects that the call rejects with a {@link StorageSetupError}, and returns the message of this error. */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   const [outcome] = await Promise.allSettled([call]);
   expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
   return outcome.status === 'rejected' ? outcome.reason.message : '';
 }
 
-/** Inserts a fence, which takes `id` and reserves the ids up to `upTo`. */
+/** Inserts a fence: a document in place of the pet `id`, which reserves the ids up to `upTo`. */
 export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<void> {
   const fence: Document = { _id: new Double(Number(id)), upTo };
   await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });
 }
 
-/** Asks the primary whether it still is the primary. */
+/** Whether this command is a linearizable read, by which the adapter asks the primary whether it is still primary. */
 export const isConfirmation = ({ command }: CommandStartedEvent) =>
   command['readConcern']?.level === 'linearizable';
 
-/** A client of the adapter that records its commands, closed when the test is finished. */
+/** Opens a client as the adapter does, and records its commands. The client is closed when the test is finished. */
 export async function openClient(url: string, overrides: MongoClientOptions = {}) {
   const client = await connect(url, { monitorCommands: true, ...overrides });
   onTestFinished(() => client.close());
@@ -113,12 +113,12 @@ export async function openClient(url: string, overrides: MongoClientOptions = {}
     db,
     reads: new ConfirmedReads(db),
     commands,
-    /** How many commands of this name were sent, retries of the driver included. */
+    /** How many commands of this name were sent, including the retries of the driver. */
     sent: (command: string) => commands.filter(({ commandName }) => commandName === command).length,
   };
 }
 
-/** A repository with its own client, after its first read: the primary is confirmed. */
+/** Opens a repository with its own client, and reads once, so that the adapter has already confirmed the primary. */
 export async function openRepository(url: string, timeoutMs?: number) {
   const { client, db, reads, commands, sent } = await openClient(url);
   await new MongoPetRepository(db, reads).list({ limit: 1 });
@@ -126,7 +126,7 @@ export async function openRepository(url: string, timeoutMs?: number) {
   return { repository: new MongoPetRepository(db, reads, { timeoutMs }), client, commands, sent };
 }
 
-/** The same connection string with these options added. */
+/** Adds these options to a connection string. */
 export function withOptions(url: string, options: Record<string, string | number | boolean>): string {
   const query = new URLSearchParams(
     Object.entries(options).map(([name, value]): [string, string] => [name, `${value}`]),
@@ -134,12 +134,12 @@ export function withOptions(url: string, options: Record<string, string | number
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** The same database through a proxy that is closed when the test is finished. */
+/** Connects a database through a proxy, which is closed when the test is finished. Returns the URL with `options`. */
 export async function throughProxy(url: string, options: Record<string, string | number | boolean> = {}) {
   const proxy = await new TcpProxy(addressOf(url)).listen();
   onTestFinished(() => proxy.close());
-  const proxied = url.replace(/^(mongodb:\/\/(?:[^@/?]*@)?)[^/?]+/, `$1127.0.0.1:${proxy.port}`);
-  return { proxy, url: withOptions(proxied, options) };
+  const proxyUrl = url.replace(/^(mongodb:\/\/(?:[^@/?]*@)?)[^/?]+/, `$1127.0.0.1:${proxy.port}`);
+  return { proxy, url: withOptions(proxyUrl, options) };
 }
 
 /** The address of the first host of a connection string. */

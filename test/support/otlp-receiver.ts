@@ -12,17 +12,17 @@ type Export = {
   readonly spans: readonly ReceivedSpan[];
 };
 
-/** A receiver of OTLP over HTTP. It stops when the running test ends. */
+/** A receiver of traces in OTLP, the protocol of OpenTelemetry, over HTTP. It stops when the running test ends. */
 export class OtlpReceiver {
   readonly url: string;
   readonly exports: Export[] = [];
-  readonly #news = new EventEmitter();
+  readonly #events = new EventEmitter();
 
   private constructor(port: number) {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** @param answer answers an export. By default with 200 */
+  /** @param answer answers each export, by default with 200 */
   static async start(
     answer: (response: ServerResponse) => void = (response) => response.end(),
   ): Promise<OtlpReceiver> {
@@ -37,21 +37,21 @@ export class OtlpReceiver {
     const { url: path, headers } = request;
     this.exports.push({ path, headers, spans: decodeSpans(await buffer(request)) });
     answer();
-    this.#news.emit('export');
+    this.#events.emit('export');
   }
 
-  /** The spans so far. */
+  /** The spans that have arrived so far. */
   get spans(): readonly ReceivedSpan[] {
     return this.exports.flatMap(({ spans }) => spans);
   }
 
   /** Waits for the first span with this name. */
   span(name: string): Promise<ReceivedSpan> {
-    return waitFor(this.#news, 'export', () => this.spans.find((span) => span.name === name));
+    return waitFor(this.#events, 'export', () => this.spans.find((span) => span.name === name));
   }
 
   /** Waits until this many spans have arrived. */
   count(spans: number): Promise<readonly ReceivedSpan[]> {
-    return waitFor(this.#news, 'export', () => (this.spans.length >= spans ? this.spans : undefined));
+    return waitFor(this.#events, 'export', () => (this.spans.length >= spans ? this.spans : undefined));
   }
 }

@@ -1,7 +1,7 @@
-/** A span as a receiver of OTLP sees it. */
+/** A span as a receiver of OTLP, the protocol of OpenTelemetry, sees it. */
 export type ReceivedSpan = {
   readonly name: string;
-  /** 1 internal, 2 server, 3 client. */
+  /** 1 is internal, 2 is server, 3 is client. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
@@ -15,7 +15,7 @@ export type ReceivedSpan = {
 };
 
 /**
- * The spans of an ExportTraceServiceRequest. The numbers of the fields are those of
+ * Decodes the spans of an ExportTraceServiceRequest, a message of Protocol Buffers. Its field numbers are defined in
  * https://github.com/open-telemetry/opentelemetry-proto
  */
 export function decodeSpans(body: Buffer): ReceivedSpan[] {
@@ -40,33 +40,33 @@ export function decodeSpans(body: Buffer): ReceivedSpan[] {
 }
 
 function attributesOf(message: Fields | undefined, field: number): Record<string, unknown> {
-  return Object.fromEntries(messages(message, field).map((one) => [text(one, 1), valueOf(one)]));
+  return Object.fromEntries(messages(message, field).map((pair) => [text(pair, 1), valueOf(pair)]));
 }
 
-/** A text, a number or a list. The service has no other attributes. */
+/** The value of an attribute: a text, a number or a list of texts. The service sends no other values. */
 function valueOf(attribute: Fields): unknown {
   const [value] = messages(attribute, 2);
   const [list] = messages(value, 5);
-  return text(value, 1) ?? number(value, 3) ?? messages(list, 1).map((each) => text(each, 1));
+  return text(value, 1) ?? number(value, 3) ?? messages(list, 1).map((item) => text(item, 1));
 }
 
-/** What a message holds, by the numbers of its fields. Bytes are a text or another message. */
+/** The fields of a message by their numbers. A field of bytes contains a text or another message. */
 type Fields = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-/** https://protobuf.dev/programming-guides/encoding/ */
+/** Decodes a message: https://protobuf.dev/programming-guides/encoding/ */
 function fieldsOf(bytes: Buffer): Fields {
   const fields = new Map<number, (number | Buffer)[]>();
-  let at = 0;
-  const take = (length: number) => bytes.subarray(at, (at += length));
+  let offset = 0;
+  const take = (length: number) => bytes.subarray(offset, (offset += length));
   const varint = () => {
     let value = 0;
     for (let factor = 1; ; factor *= 128) {
-      const byte = bytes.readUInt8(at++);
+      const byte = bytes.readUInt8(offset++);
       value += (byte % 128) * factor;
       if (byte < 128) return value;
     }
   };
-  while (at < bytes.length) {
+  while (offset < bytes.length) {
     const tag = varint();
     const read = { 1: () => take(8), 2: () => take(varint()), 5: () => take(4) }[tag & 7] ?? varint;
     fields.getOrInsert(tag >>> 3, []).push(read());

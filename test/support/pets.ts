@@ -6,8 +6,9 @@ import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/p
 import { waitFor } from './wait-for.ts';
 
 /**
- * Two values of each field. A new field does not compile without them, and the suites then try it everywhere. The first
- * value is never `undefined`: the suites change it in what they pass and in what is returned.
+ * Two values for each field of a pet. This file does not compile until a new field is added here. The suites then test
+ * the new field everywhere. The first value is never `undefined`, because the suites try to change it in arguments and
+ * in results.
  */
 const VALUES: { readonly [Field in keyof NewPet]: readonly [NonNullable<NewPet[Field]>, NewPet[Field]] } = {
   name: ['Rex', 'Tom'],
@@ -23,12 +24,12 @@ export function aPet(fields: Partial<PetDraft> = {}): NewPet {
 
 export const rex = aPet();
 
-/** For each field, its name and a pet that differs from {@link rex} in it only. */
+/** One entry for each field: its name, and a pet that differs from {@link rex} only in this field. */
 export const others = Object.entries(VALUES).map(
   ([field, [, other]]): readonly [field: string, pet: NewPet] => [field, aPet({ [field]: other })],
 );
 
-/** Changes whatever is not frozen in a pet or a key, lists and instants included. */
+/** Tries to change every field of a pet or an API key, also inside lists and dates. Frozen fields keep their values. */
 export function tamper(value: object): void {
   for (const [field, old] of Object.entries(value)) {
     if (old instanceof Date) old.setTime(0);
@@ -37,38 +38,38 @@ export function tamper(value: object): void {
   }
 }
 
-/** Inserts a pet for each set of fields. */
+/** Inserts one pet for each argument after the first, one after the other. */
 export async function stored(
   pets: PetRepository,
-  ...all: readonly Partial<PetDraft>[]
+  ...fieldSets: readonly Partial<PetDraft>[]
 ): Promise<readonly Pet[]> {
   const result: Pet[] = [];
-  for (const fields of all) result.push(await pets.insert(aPet(fields)));
+  for (const fields of fieldSets) result.push(await pets.insert(aPet(fields)));
   return result;
 }
 
-/** The body of createPet. The fields are JSON text, so a test controls every digit and escape. */
+/** A body for createPet. The values of `fields` are JSON texts, so a test controls every digit and every escape. */
 export function petBody(fields: Readonly<Record<string, string>> = {}): string {
   const all = Object.entries({ name: '"Rex"', categoryId: '7', ...fields });
   return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
 }
 
-/** All methods of the port: the table does not compile without one of them. */
+/** All methods of the port. `STORAGE_OPERATIONS` does not compile if one of them is missing. */
 const METHODS = Object.keys(STORAGE_OPERATIONS.pets) as (keyof PetRepository)[];
 
-/** A repository whose every call goes through this function first. */
-class Guarded extends InMemoryPetRepository {
-  constructor(before: () => Promise<unknown>) {
+/** A repository in memory. Each call first waits for `beforeCall`, and rejects if `beforeCall` rejects. */
+class RepositoryWithHook extends InMemoryPetRepository {
+  constructor(beforeCall: () => Promise<unknown>) {
     super();
     for (const method of METHODS) {
       const call: (...args: never) => Promise<unknown> = this[method].bind(this);
-      this[method] = async (...args: never) => (await before(), (await call(...args)) as never);
+      this[method] = async (...args: never) => (await beforeCall(), (await call(...args)) as never);
     }
   }
 }
 
-/** A repository whose every call rejects with this error. */
-export class FailingPetRepository extends Guarded {
+/** A repository in which every call rejects with this error. */
+export class FailingPetRepository extends RepositoryWithHook {
   constructor(error: unknown) {
     super(async () => {
       throw error;
@@ -76,8 +77,8 @@ export class FailingPetRepository extends Guarded {
   }
 }
 
-/** A slow repository: calls wait until they are released. */
-export class HeldPetRepository extends Guarded {
+/** A repository in which every call waits until `release` is called. */
+export class HeldPetRepository extends RepositoryWithHook {
   readonly #released = Promise.withResolvers<void>();
   readonly #events = new EventEmitter();
   #calls = 0;
@@ -90,7 +91,7 @@ export class HeldPetRepository extends Guarded {
     });
   }
 
-  /** Resolves after this many calls. */
+  /** Resolves when this many calls have begun. */
   async calls(count: number): Promise<void> {
     await waitFor(this.#events, 'call', () => (this.#calls >= count ? true : undefined));
   }

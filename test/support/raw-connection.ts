@@ -8,57 +8,57 @@ import { waitFor } from './wait-for.ts';
 
 const REQUEST_LINE = /([A-Z-]+) (\S+) HTTP\/1\.[01]\r\n/g;
 
-/** A client that sends any bytes, and checks every answer strictly. */
+/** A connection to a server. It sends any bytes, even invalid HTTP, and checks every answer strictly. */
 export class RawConnection {
-  /** A TLS socket, or {@link #tcp}. */
+  /** The TLS socket on {@link #tcp}. Without TLS, it is {@link #tcp} itself. */
   readonly #socket: Socket;
   readonly #tcp: Socket;
-  #sent = '';
-  #received = Buffer.alloc(0);
-  #answers = 0;
-  /** The server has closed its side, with FIN or RST. */
-  #ended = false;
-  readonly #news = new EventEmitter();
+  #sentText = '';
+  #receivedBytes = Buffer.alloc(0);
+  #answerCount = 0;
+  /** Whether the server has closed its side, with FIN or RST. */
+  #hasEnded = false;
+  readonly #events = new EventEmitter();
 
   private constructor(socket: Socket, tcp: Socket) {
     this.#socket = socket;
     this.#tcp = tcp;
     const end = () => {
-      this.#ended = true;
-      this.#news.emit('news');
+      this.#hasEnded = true;
+      this.#events.emit('news');
     };
-    // A reset discards unread bytes. An answer that is lost this way fails the test that waits for it.
+    // A reset is no failure here. It may discard an answer, and then the test that waits for this answer fails.
     socket.on('error', () => {});
     socket.on('end', end);
     socket.on('close', end);
     socket.on('data', (bytes: Buffer) => {
-      this.#received = Buffer.concat([this.#received, bytes]);
-      this.#news.emit('news');
+      this.#receivedBytes = Buffer.concat([this.#receivedBytes, bytes]);
+      this.#events.emit('news');
     });
   }
 
-  /** With TLS, the handshake is over on both sides: it may have failed, which ends the connection. */
+  /** Opens a connection. With TLS, resolves after the handshake. If the handshake failed, the connection is closed. */
   static async open(port: number, { tls = SPEAKS_TLS } = {}): Promise<RawConnection> {
-    // Half-open: the test decides when its side ends.
+    // `allowHalfOpen` lets the test decide when its own side ends.
     const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     await once(tcp, 'connect');
     if (!tls) return new RawConnection(tcp, tcp);
     const socket = startTls({ socket: tcp, ca: ROOT_CERT });
     const connection = new RawConnection(socket, tcp);
-    // In TLS 1.3 the server ends the handshake last, and sends a session then.
+    // In TLS 1.3 the server is the last to finish the handshake. It then sends a session.
     await new Promise((resolve) => void socket.once('session', resolve).once('close', resolve));
     return connection;
   }
 
-  /** Resolves when the operating system has the bytes. */
+  /** Sends bytes. Resolves when the operating system has taken them. */
   async send(bytes: string | Uint8Array): Promise<void> {
-    this.#sent += Buffer.from(bytes).toString('latin1');
+    this.#sentText += Buffer.from(bytes).toString('latin1');
     await new Promise<void>((resolve, reject) => {
       this.#socket.write(bytes, (error) => (error == null ? resolve() : reject(error)));
     });
   }
 
-  /** Stops reading until {@link resume}. */
+  /** Stops reading until {@link resume} is called. */
   pause(): void {
     this.#socket.pause();
   }
@@ -77,35 +77,35 @@ export class RawConnection {
     this.#tcp.resetAndDestroy();
   }
 
-  /** The next whole answer, checked; `undefined` when the server closes the connection instead. */
+  /** Waits for the next complete answer, and checks it. Resolves with `undefined` if the server closes the connection. */
   async next(): Promise<Answer | undefined> {
-    const [, method = '', path = ''] = [...this.#sent.matchAll(REQUEST_LINE)][this.#answers] ?? [];
-    const parse = () => parseAnswer(this.#received, method) ?? (this.#ended ? 'none' : undefined);
-    const parsed = await waitFor(this.#news, 'news', parse);
+    const [, method = '', path = ''] = [...this.#sentText.matchAll(REQUEST_LINE)][this.#answerCount] ?? [];
+    const parse = () => parseAnswer(this.#receivedBytes, method) ?? (this.#hasEnded ? 'none' : undefined);
+    const parsed = await waitFor(this.#events, 'news', parse);
     if (parsed === 'none') {
       await this.closed();
       return undefined;
     }
-    this.#received = this.#received.subarray(parsed.length);
+    this.#receivedBytes = this.#receivedBytes.subarray(parsed.length);
     if (parsed.answer.status !== 100) {
-      this.#answers++;
+      this.#answerCount++;
       expectConforms({ method, path, ...parsed.answer });
     }
     return parsed.answer;
   }
 
-  /** The next answer. Rejects when the server closes the connection instead. */
+  /** Like {@link next}, but rejects if the server closes the connection without an answer. */
   async answer(): Promise<Answer> {
     const answer = await this.next();
     if (answer === undefined) throw new Error('the connection was closed without an answer');
     return answer;
   }
 
-  /** Resolves when the server closes the connection. Rejects when bytes are left over. */
+  /** Resolves when the server closes the connection. Rejects if it sent bytes that no test has read as an answer. */
   async closed(): Promise<void> {
-    await waitFor(this.#news, 'news', () => this.#ended || undefined);
-    if (this.#received.length > 0)
-      throw new Error(`bytes after the last answer: ${this.#received.toString()}`);
+    await waitFor(this.#events, 'news', () => this.#hasEnded || undefined);
+    if (this.#receivedBytes.length > 0)
+      throw new Error(`bytes after the last answer: ${this.#receivedBytes.toString()}`);
   }
 
   close(): void {
@@ -114,9 +114,9 @@ export class RawConnection {
 }
 
 /**
- * The first answer in the bytes, and its length; `undefined` when it is incomplete.
+ * The first answer in the bytes, and its length in bytes. The result is `undefined` if the answer is incomplete.
  *
- * @throws {Error} if the bytes are not strictly an answer
+ * @throws {Error} if the bytes break the strict syntax of an answer
  */
 export function parseAnswer(bytes: Buffer, method: string): { answer: Answer; length: number } | undefined {
   const head = bytes.indexOf('\r\n\r\n');

@@ -9,7 +9,7 @@ import { waitFor } from './wait-for.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };
 
-/** Keeps the reports of the HTTP adapter. */
+/** A log that keeps the reports of the HTTP adapter, so that a test can read them. */
 export class RecordingLog implements RequestLog {
   readonly records: RequestRecord[] = [];
   readonly failures: Failure[] = [];
@@ -45,7 +45,7 @@ export class RecordingLog implements RequestLog {
     return waitFor(this.#reports, 'connection error', () => this.connectionErrors[index]);
   }
 
-  /** Waits for the record at this index: a client may have its answer before the record is made. */
+  /** Waits for the record at this index, because a client may receive its answer before the record is made. */
   record(index: number): Promise<RequestRecord> {
     return waitFor(this.#reports, 'answered', () => this.records[index]);
   }

@@ -1,14 +1,14 @@
-/** Random numbers that follow from a seed (mulberry32). Equal seeds give equal numbers on every machine. */
+/** Random numbers that are computed from a seed (mulberry32). Equal seeds give equal numbers on every machine. */
 export class SeededRandom {
   #state = 0;
 
-  /** @param seed integers, together the seed */
+  /** @param seed one or more integers, which together are the seed */
   constructor(...seed: readonly [number, ...number[]]) {
-    // Neighbouring seeds would begin with similar numbers.
+    // This mixes the seed, because two seeds that differ by 1 would begin with similar numbers.
     for (const part of seed) this.#state = Math.imul(this.#state ^ part ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   }
 
-  /** From 0 to 1, without 1. */
+  /** A number from 0 to 1: it may be 0, and is always less than 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let bits = this.#state;

@@ -11,13 +11,13 @@ type LogLine = Readonly<Record<string, unknown>>;
 
 export type StartedService = Service & {
   readonly log: readonly LogLine[];
-  /** Waits for the first log line with this message. */
+  /** Waits for the first log line whose message matches. */
   readonly logged: (message: RegExp) => Promise<LogLine>;
 };
 
 /**
- * Starts a service in this process: on a free port, with its pets in memory and with {@link KEY}, unless `env` says
- * otherwise. It stops when the running test ends.
+ * Starts a service in this process. By default it has a free port, its pets in memory, and {@link KEY}; `env` replaces
+ * these settings. The service stops when the running test ends.
  */
 export async function startService(
   env: Readonly<Record<string, string>> = {},
@@ -25,21 +25,21 @@ export async function startService(
   storages = STORAGES,
 ): Promise<StartedService> {
   const log: LogLine[] = [];
-  const news = new EventEmitter();
+  const events = new EventEmitter();
   const write = (line: string) => {
     log.push(JSON.parse(line) as LogLine);
-    news.emit('line');
+    events.emit('line');
   };
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env }, storages);
   const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
   const service = await start(config, logger, options);
   onTestFinished(async () => {
-    // With a stopped clock, the drain would last until its timeout.
+    // The test may have stopped the clock, and a drain with a stopped clock would last until its timeout.
     vi.useRealTimers();
     await service.stop();
   });
   const logged = (message: RegExp) => {
-    return waitFor(news, 'line', () => log.find(({ msg }) => message.test(String(msg))));
+    return waitFor(events, 'line', () => log.find(({ msg }) => message.test(String(msg))));
   };
   return { ...service, log, logged };
 }

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { ROOT, run } from './process.ts';
 import { testDirectory } from './test-directory.ts';
 
-/** What a test file may leave changed, and how. */
-const LEFT_CHANGED = {
+/** For each part that `shared-state.ts` compares, a statement that changes this part of the process. */
+const CHANGES = {
   cwd: "process.chdir('/')",
   environment: "process.env.LEFT = 'behind'",
   exitCode: 'process.exitCode = 3',
@@ -19,23 +19,23 @@ const LEFT_CHANGED = {
   ignoredSignals: "process.once('SIGXFSZ', () => {}).removeAllListeners('SIGXFSZ')",
 };
 
-it('fails a file that leaves changes to the process, says which, and lets others pass', async ({ skip }) => {
+it('shared-state.ts fails only a file that changes its process, and names the changes', async ({ skip }) => {
   if (process.platform !== 'linux' || process.geteuid?.() !== 0)
-    skip('only root on Linux can change all of it');
+    skip('only root on Linux can change all of these parts');
   const directory = await testDirectory();
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   const setupFiles = join(import.meta.dirname, 'shared-state.ts');
   const config = { setupFiles, include: ['*.js'], maxWorkers: 1 };
   await writeFile(join(directory, 'vitest.config.mjs'), `export default ${JSON.stringify({ test: config })}`);
   const imports = "import { execFileSync } from 'node:child_process'; import { it, vi } from 'vitest';";
-  const changes = Object.values(LEFT_CHANGED).join('; ');
-  for (const [file, work] of [['changes', changes] as const, ['none', ''] as const])
-    await writeFile(join(directory, `${file}.js`), `${imports} it('passes', () => { ${work} });`);
+  const changes = Object.values(CHANGES).join('; ');
+  for (const [file, code] of [['changes', changes] as const, ['none', ''] as const])
+    await writeFile(join(directory, `${file}.js`), `${imports} it('passes', () => { ${code} });`);
   const program = join(ROOT, 'node_modules/vitest/vitest.mjs');
   const vitest = run(process.execPath, [program, 'run', '--root', directory], { NO_COLOR: '1' });
   expect(await vitest.ended).toMatchObject({ code: 1 });
-  const failures = [...vitest.stderr.matchAll(/FAIL +(\w+)\.js .*\nAssertionError: left changed: (.*):/g)];
+  const failures = [...vitest.stderr.matchAll(/FAIL +(\w+)\.js .*\nAssertionError: changed parts: (.*):/g)];
   expect(failures.map(([, file, names]) => [file, names])).toStrictEqual([
-    ['changes', Object.keys(LEFT_CHANGED).join(', ')],
+    ['changes', Object.keys(CHANGES).join(', ')],
   ]);
 });
