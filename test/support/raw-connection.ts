@@ -77,7 +77,7 @@ export class RawConnection {
     this.#tcp.resetAndDestroy();
   }
 
-  /** Waits for the next complete answer, and checks it. Resolves with `undefined` if the server closes the connection. */
+  /** Waits for the next complete answer, and checks it. Resolves with `undefined` if the connection is closed. */
   async next(): Promise<Answer | undefined> {
     const [, method = '', path = ''] = [...this.#sentText.matchAll(REQUEST_LINE)][this.#answerCount] ?? [];
     const parse = () => parseAnswer(this.#receivedBytes, method) ?? (this.#hasEnded ? 'none' : undefined);

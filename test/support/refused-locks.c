@@ -1,11 +1,11 @@
-/* Refuses every lock of a file with ENOLCK, as an NFS without its lock daemon. Preload it with LD_PRELOAD. */
+/* Refuses every file lock with ENOLCK, as NFS does without its lock daemon. Preload the library with LD_PRELOAD. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 
-static int without_locks(const char *name, int descriptor, int command, void *argument) {
+static int refuse_lock(const char *name, int descriptor, int command, void *argument) {
   if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK) {
     errno = ENOLCK;
     return -1;
@@ -13,14 +13,14 @@ static int without_locks(const char *name, int descriptor, int command, void *ar
   return ((int (*)(int, int, void *))dlsym(RTLD_NEXT, name))(descriptor, command, argument);
 }
 
-#define WITHOUT_LOCKS(name) \
+#define REFUSE_LOCKS_OF(name) \
   int name(int descriptor, int command, ...) { \
     va_list arguments; \
     va_start(arguments, command); \
     void *argument = va_arg(arguments, void *); \
     va_end(arguments); \
-    return without_locks(#name, descriptor, command, argument); \
+    return refuse_lock(#name, descriptor, command, argument); \
   }
 
-WITHOUT_LOCKS(fcntl)
-WITHOUT_LOCKS(fcntl64)
+REFUSE_LOCKS_OF(fcntl)
+REFUSE_LOCKS_OF(fcntl64)

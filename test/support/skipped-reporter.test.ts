@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { countsOf, reasonFor } from './skipped-reporter.ts';
 
-it('the report of skipped tests has a line for each reason', () => {
+it('the report of skipped tests has a line with the number of tests for each reason', () => {
   const reasons = [
     reasonFor('the rules > pass promtool', 'there is no promtool'),
     ...['starts', 'stops'].map((test) =>

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Says at the end of a run why tests were skipped, and what to install. A mere count is easily overlooked. */
+/** Prints at the end of a run why tests were skipped, and what to install. The count of vitest is easily overlooked. */
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const reasons = modules
@@ -13,14 +13,18 @@ export default class SkippedReporter implements Reporter {
   }
 }
 
-/** @param note what the test gave to `context.skip`; a suite has its reason in its title, and a storage its excuse */
+/**
+ * Returns why a test was skipped. The reason is `note` or is in the title.
+ *
+ * @param note the argument with which the test called `context.skip`
+ */
 export function reasonFor(title: string, note: string | undefined): string {
   const inTitle = /\(left out: ([^)]+)\)/.exec(title)?.[1];
-  const [, storage, excuse] = /^[^:]+: (.+?) > .*\(skipped: ([^)]+)\)/.exec(title) ?? [];
-  return note ?? inTitle ?? (excuse === undefined ? 'not asked for' : `${storage} cannot: ${excuse}`);
+  const [, storage, reason] = /^[^:]+: (.+?) > .*\(skipped: ([^)]+)\)/.exec(title) ?? [];
+  return note ?? inTitle ?? (reason === undefined ? 'not asked for' : `${storage} cannot: ${reason}`);
 }
 
-/** A line for each reason, the most frequent one first. */
+/** Returns a line for each reason, with the number of its tests. The most frequent reason comes first. */
 export function countsOf(reasons: readonly string[]): string {
   return [...Map.groupBy(reasons, (reason) => reason)]
     .toSorted(([, a], [, b]) => b.length - a.length)

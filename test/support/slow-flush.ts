@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /**
- * Compiles a library of this directory for LD_PRELOAD. Linux only; needs `cc`.
+ * Compiles a C file beside this file to a library for LD_PRELOAD. It works only on Linux, and needs `cc`.
  *
- * @param directory for the library
- * @returns its path
- * @throws {Error} when it cannot be compiled
+ * @param directory the directory in which the library is written
+ * @returns the path of the library
+ * @throws {Error} when the library cannot be compiled
  */
 export async function preloaded(directory: string, name: 'slow-flush' | 'refused-locks'): Promise<string> {
   const library = join(directory, `${name}.so`);
@@ -17,10 +17,11 @@ export async function preloaded(directory: string, name: 'slow-flush' | 'refused
 }
 
 /**
- * The environment of a program whose every `fsync` and `fdatasync` takes longer by this time. Linux only; needs `cc`.
+ * The environment variables with which every `fsync` and `fdatasync` of a program takes `ms` milliseconds longer. It
+ * works only on Linux, and needs `cc`.
  *
- * @param directory for the library
- * @throws {Error} when it cannot be compiled
+ * @param directory the directory in which the preloaded library is written
+ * @throws {Error} when the library cannot be compiled
  */
 export async function slowFlush(directory: string, ms: number): Promise<Readonly<Record<string, string>>> {
   return { LD_PRELOAD: await preloaded(directory, 'slow-flush'), FLUSH_MS: String(ms) };

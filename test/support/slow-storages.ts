@@ -10,28 +10,28 @@ import { storageHost } from './storage-host.ts';
 
 type Store = ServiceStorage & CheckableStorage & WritableStorage;
 
-/** More than a command spends between two of its steps. */
-const TURNS = 10;
+/** How many waitTurns of the event loop a read takes: more than a command needs between two of its steps. */
+const READ_TURNS = 10;
 
-/** More than it spends on the reads between two changes. */
-const TURNS_OF_A_CHANGE = 100;
+/** How many waitTurns of the event loop a change takes: more than a command needs for the reads between two changes. */
+const CHANGE_TURNS = 100;
 
-async function turns(count = TURNS): Promise<void> {
+async function waitTurns(count = READ_TURNS): Promise<void> {
   for (let n = 0; n < count; n++) await turn();
 }
 
-const READS = new Set(['findById', 'list', 'read', 'count', 'greatestId', 'lastId', 'check']);
+const READ_METHODS = new Set(['findById', 'list', 'read', 'count', 'greatestId', 'lastId', 'check']);
 
 /**
- * Storages in memory that outlive the commands. Each call has its effect several turns of the event loop later, so a
- * promise that is not awaited shows. Only one caller at a time may have a storage open.
+ * Storages in memory that keep their data between commands. Each call takes effect several waitTurns of the event loop
+ * later, so a command that does not await a call adds to `faults`. Only one caller at a time may have a storage open.
  */
 export class SlowStorages {
-  /** What callers have done wrong. */
+  /** The mistakes of the callers, one line each. */
   readonly faults: string[] = [];
   readonly #stores = new Map<string, Promise<Store>>();
-  readonly #open = new Set<string>();
-  readonly #changes = new Set<string>();
+  readonly #openUrls = new Set<string>();
+  readonly #runningChanges = new Set<string>();
 
   readonly kind: StorageKind = {
     ...memoryStorage,
@@ -39,17 +39,17 @@ export class SlowStorages {
     urlForm: 'slow:NAME',
     persistent: true,
     isUrl: (url) => url.startsWith('slow:'),
-    openService: (url) => this.#opened(url),
-    openForReading: (url) => this.#opened(url),
-    openForChecking: (url) => this.#opened(url),
-    openForWriting: (url) => this.#opened(url),
-    openKeys: (url) => this.#opened(url),
+    openService: (url) => this.#openSlowly(url),
+    openForReading: (url) => this.#openSlowly(url),
+    openForChecking: (url) => this.#openSlowly(url),
+    openForWriting: (url) => this.#openSlowly(url),
+    openKeys: (url) => this.#openSlowly(url),
     migrate: (database) => this.#change('migrate', async () => ({ database, from: 1, to: 2 })),
     backUp: () => this.#change('backup', async () => {}),
     restore: () => this.#change('restore', async () => 0n),
   };
 
-  /** A storage without the delays. */
+  /** The storage with this URL, without the delays. */
   store(url: string): Promise<Store> {
     const store =
       this.#stores.get(url) ?? (memoryStorage.openForWriting(url, storageHost()) as Promise<Store>);
@@ -57,52 +57,54 @@ export class SlowStorages {
     return store;
   }
 
-  async #opened(url: string): Promise<Store> {
-    if (this.#open.has(url)) this.faults.push(`${url} is opened twice`);
-    this.#open.add(url);
-    await turns();
-    return this.#slow(url, await this.store(url));
+  async #openSlowly(url: string): Promise<Store> {
+    if (this.#openUrls.has(url)) this.faults.push(`${url} is opened twice`);
+    this.#openUrls.add(url);
+    await waitTurns();
+    return this.#slowStore(url, await this.store(url));
   }
 
-  /** At an answer every change is made. At the end every storage is closed, too. */
+  /**
+   * Adds a fault for each change that is not finished. At the end of a command, adds a fault for each open storage, too.
+   */
   expectNoChange(when: 'answer' | 'end'): void {
-    for (const change of this.#changes) this.faults.push(`${change} is under way at the ${when}`);
-    if (when === 'end') for (const url of this.#open) this.faults.push(`${url} is open at the end`);
+    for (const change of this.#runningChanges) this.faults.push(`${change} is not finished at the ${when}`);
+    if (when === 'end') for (const url of this.#openUrls) this.faults.push(`${url} is open at the end`);
   }
 
   async #change<T>(name: string, change: () => Promise<T>): Promise<T> {
-    for (const other of this.#changes) this.faults.push(`${name} begins during ${other}`);
-    this.#changes.add(name);
-    await turns(TURNS_OF_A_CHANGE);
-    return change().finally(() => this.#changes.delete(name));
+    for (const other of this.#runningChanges) this.faults.push(`${name} begins during ${other}`);
+    this.#runningChanges.add(name);
+    await waitTurns(CHANGE_TURNS);
+    return change().finally(() => this.#runningChanges.delete(name));
   }
 
-  #slow(url: string, store: Store): Store {
-    let underWay = 0;
-    const slow = <T extends object>(port: T): T =>
+  #slowStore(url: string, store: Store): Store {
+    let runningCalls = 0;
+    const slowed = <T extends object>(port: T): T =>
       new Proxy(port, {
         get:
           (_, name: string) =>
-          async (...given: unknown[]) => {
+          async (...args: unknown[]) => {
             const call = () =>
-              (Reflect.get(port, name) as (...all: unknown[]) => Promise<unknown>).apply(port, given);
-            if (!this.#open.has(url)) this.faults.push(`${name} after close`);
-            underWay++;
-            const result = READS.has(name) ? turns().then(call) : this.#change(name, call);
-            return result.finally(() => underWay--);
+              (Reflect.get(port, name) as (...all: unknown[]) => Promise<unknown>).apply(port, args);
+            if (!this.#openUrls.has(url)) this.faults.push(`${name} after close`);
+            runningCalls++;
+            const result = READ_METHODS.has(name) ? waitTurns().then(call) : this.#change(name, call);
+            return result.finally(() => runningCalls--);
           },
       });
     const { pets, archive, keys, probe } = store;
     return {
       ...store,
-      pets: slow(pets),
-      archive: slow(archive),
-      keys: slow(keys),
-      probe: slow(probe),
+      pets: slowed(pets),
+      archive: slowed(archive),
+      keys: slowed(keys),
+      probe: slowed(probe),
       close: async () => {
-        if (underWay > 0) this.faults.push(`${url} is closed with ${underWay} calls under way`);
-        await turns();
-        this.#open.delete(url);
+        if (runningCalls > 0) this.faults.push(`${url} is closed with ${runningCalls} unfinished calls`);
+        await waitTurns();
+        this.#openUrls.delete(url);
       },
     };
   }

@@ -5,7 +5,7 @@ import { storageHost } from './storage-host.ts';
 
 /**
  * A service that stores pets until a test kills it: `node sqlite-writer.ts FILE CALLERS`. For each acknowledged pet it
- * prints a line with the number of pets so far, the id and the name. With no callers it only holds the file.
+ * prints a line with the number of pets so far, the id and the name. With 0 callers it only keeps the file open.
  */
 const [file = '', callers] = process.argv.slice(2);
 const storage = await openSqliteStorage(file, storageHost());
@@ -19,10 +19,10 @@ await Promise.all(
       const name = `pet ${caller}-${n}`;
       const { pet } = await pets.insertOnce(aPet({ name, categoryId: BigInt(n) }), idempotencyFor(name));
       const line = `${++acknowledged} ${pet.id} ${pet.name}\n`;
-      // A full pipe makes it wait: the test may be busy.
+      // The caller waits while the pipe is full, because a busy test may read late.
       await new Promise((resolve) => void process.stdout.write(line, resolve));
     }
   }),
 );
-// Without a reference to it, the storage would be collected as garbage, and its lock with it.
+// This listener keeps a reference to the storage. Without it, garbage collection would release the lock of the storage.
 process.stdin.on('end', () => void storage.close()).resume();

@@ -22,10 +22,10 @@ import { testDirectory } from './test-directory.ts';
 
 const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 
-/** For tests that expect no warning and no end of the process. */
+/** A host that ignores warnings, and throws an error where a storage would end the process. */
 export const silentHost = storageHost();
 
-/** Commits to files that the test leaves in place, and waits for each commit as a command does. */
+/** A queue for a file that the test neither moves nor removes. By default each commit waits for the disk. */
 export function commitsTo(
   db: DatabaseSync,
   options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
@@ -33,7 +33,7 @@ export function commitsTo(
   return new CommitQueue(db, { guard: { before() {}, after() {} }, host: silentHost, ...options });
 }
 
-/** Expects that a promise does not settle in a hundred turns. */
+/** Expects that a promise does not settle within a hundred turns of the event loop. */
 export async function expectPending(promise: Promise<unknown>): Promise<void> {
   let isSettled = false;
   const settle = () => (isSettled = true);
@@ -42,12 +42,12 @@ export async function expectPending(promise: Promise<unknown>): Promise<void> {
   expect(isSettled).toBe(false);
 }
 
-/** What SQLite finds wrong in a whole file: `ok` if that is nothing. */
+/** The result of the integrity check of SQLite for a whole file: `ok`, or a text about the damage. */
 export function integrityOf(file: string): unknown {
   return otherConnection(file).prepare('PRAGMA integrity_check').get()!['integrity_check'];
 }
 
-/** A path for a database in a new directory, which the end of the test removes. */
+/** The path for a database in a new directory. The directory is removed at the end of the test. */
 export async function newFile(): Promise<string> {
   return join(await testDirectory(), 'petstore.db');
 }
@@ -61,28 +61,28 @@ export async function closedAfterTest<T extends { close?(): Promise<void> }>(
   return opened;
 }
 
-/** A service in this process, until the end of the test. */
+/** Opens the storage of a service in this process. It is closed at the end of the test. */
 export async function openService(file: string, host: StorageHost = silentHost): Promise<SqliteStorage> {
   return closedAfterTest(openSqliteStorage(file, host));
 }
 
-/** A service on a new file, until the end of the test. */
+/** Opens the storage of a service on a new file. It is closed at the end of the test. */
 export async function newService(): Promise<SqliteStorage & { readonly file: string }> {
   const file = await newFile();
   return { file, ...(await openService(file)) };
 }
 
-/** What a command for keys works with. */
+/** Opens the storage as a command for API keys does, which may run beside a service. */
 export async function openKeys(file: string): Promise<SqliteStorage> {
   return openSqliteStorage(file, silentHost, { mayShare: true });
 }
 
-/** What `check` works with. */
+/** Opens the storage as the command `check` does. */
 export async function openForChecking(file: string): Promise<CheckableStorage> {
   return openSqliteForReading(file, true);
 }
 
-/** Creates a file with the schema of this build and nothing else. */
+/** Creates a file that contains only the schema of this build. */
 export async function newDatabase(): Promise<{ readonly file: string; readonly db: DatabaseSync }> {
   const file = await newFile();
   await writeFile(file, '');
@@ -93,17 +93,17 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
   return { file, db };
 }
 
-/** A closed file of this build. */
-export async function fileWith(pets: readonly ArchivedPet[], ...stored: readonly ApiKey[]): Promise<string> {
+/** Creates a file of this build with these pets and API keys, and closes it. */
+export async function fileWith(pets: readonly ArchivedPet[], ...apiKeys: readonly ApiKey[]): Promise<string> {
   const file = await newFile();
   const { archive, keys, close } = await openSqliteStorage(file, silentHost);
   await archive.write(pets);
-  for (const key of stored) await keys.insert(key);
+  for (const key of apiKeys) await keys.insert(key);
   await close();
   return file;
 }
 
-/** A closed file that says that it has another schema version. */
+/** Creates a file that has the schema of this build but the number of another schema version, and closes it. */
 export async function fileOfVersion(version: number): Promise<string> {
   const file = await fileWith([]);
   using db = new DatabaseSync(file);
@@ -111,26 +111,26 @@ export async function fileOfVersion(version: number): Promise<string> {
   return file;
 }
 
-/** A connection of another program, until the end of the test. */
+/** Opens a connection as another program would. It is closed at the end of the test. */
 export function otherConnection(file: string, options: { readonly readOnly?: boolean } = {}): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true, ...options });
   onTestFinished(() => db[Symbol.dispose]());
   return db;
 }
 
-/** Another program that holds the lock for writes until it commits. */
+/** Opens a connection as another program would. It holds the lock for writes until it commits. */
 export function writeLock(file: string): DatabaseSync {
   const other = otherConnection(file);
   other.exec('BEGIN IMMEDIATE');
   return other;
 }
 
-/** A service in another process. Each of its callers stores one pet after the other. */
+/** Starts a service in another process. Each of its callers stores one pet after the other. */
 export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
-/** What a service leaves that is killed after this work. Its latest pets are in the log only. */
+/** Returns a copy of the file of a service that is killed after `work`. Its latest pets are only in the WAL. */
 export async function killedAfter(work: (storage: SqliteStorage) => Promise<unknown>): Promise<string> {
   const { file, ...storage } = await newService();
   await work(storage);
@@ -140,12 +140,12 @@ export async function killedAfter(work: (storage: SqliteStorage) => Promise<unkn
   return image;
 }
 
-/** Moves the WAL into the file, as far as possible, and empties it. */
+/** Copies the write-ahead log (WAL) into the file as far as possible. Empties the log if all of it was copied. */
 export function checkpoint(file: string): void {
   otherConnection(file).prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
 }
 
-/** How many pages of the log are in the database. */
+/** How many pages of the write-ahead log have been copied into the database file. */
 export function checkpointed(db: DatabaseSync): bigint {
   const row = db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { checkpointed: bigint };
   return row.checkpointed;
@@ -172,24 +172,24 @@ export async function commits(file: string): Promise<number> {
 }
 
 /**
- * Changes rows as a failing disk might: the checks, the types and the NOT NULL of the tables do not apply. A service
- * may have the file open.
+ * Runs SQL that changes rows as a failing disk might. CHECK constraints, column types and NOT NULL do not apply to it.
+ * A service may have the file open at the same time.
  */
 export function damage(file: string, sql: string): void {
-  const schema = (change: string) => {
+  const changeSchema = (change: string) => {
     using db = new DatabaseSync(file, { timeout: 1_000 });
     // https://www.sqlite.org/pragma.html#pragma_writable_schema
     db.enableDefensive(false);
     db.exec(`PRAGMA writable_schema = ON; ${change}; PRAGMA writable_schema = RESET`);
   };
-  schema(`CREATE TABLE damage_kept AS SELECT name, sql FROM sqlite_schema;
+  changeSchema(`CREATE TABLE damage_kept AS SELECT name, sql FROM sqlite_schema;
     UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT', ''), 'NOT NULL', '')
       WHERE type = 'table' AND name IN ('pets', 'api_keys')`);
   {
     using db = new DatabaseSync(file, { timeout: 1_000 });
     db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
   }
-  schema(`UPDATE sqlite_schema SET sql = (SELECT k.sql FROM damage_kept k WHERE k.name = sqlite_schema.name)
+  changeSchema(`UPDATE sqlite_schema SET sql = (SELECT k.sql FROM damage_kept k WHERE k.name = sqlite_schema.name)
       WHERE type = 'table' AND name IN ('pets', 'api_keys');
     DROP TABLE damage_kept`);
 }

@@ -1,6 +1,6 @@
 import type { StorageHost } from '../../src/application/ports/storage-health.ts';
 
-/** A process that does not end: the call of the storage that would end it throws. */
+/** A host for storages. Where a storage would end the process, this host throws an error. */
 export function storageHost(warn: (message: string) => void = () => {}): StorageHost {
   return {
     warn,

@@ -6,21 +6,24 @@ import { testDirectory } from './test-directory.ts';
 
 /** Why tests that use strace are skipped; `undefined` where it works. */
 export const STRACE_MISSING =
-  spawnSync('strace', ['-f', 'true']).status === 0 ? undefined : 'strace is missing, or may trace nothing';
+  spawnSync('strace', ['-f', 'true']).status === 0 ? undefined : 'strace is missing or not permitted';
 
 const CALLS = 'mkdir,write,writev,pwrite64,fsync,fdatasync,link,linkat,rename,renameat2,unlink,unlinkat';
 
 /** A run of the service or of a command under strace. */
 export type Traced = {
   readonly program: Program;
-  /** The calls so far, in the order of their ends: `fsync DIRECTORY/FILE`. An answer of the service is `answer 201`. */
+  /**
+   * The system calls so far on files in this directory, in the order in which they ended: for example
+   * `fsync petstore.db`. An answer of the service is `answer 201`.
+   */
   readonly calls: (directory: string) => readonly string[];
 };
 
 /**
  * Runs the service or a command under strace, with one thread for files, so that calls can be counted.
  *
- * @param inject what strace does to a call: https://man7.org/linux/man-pages/man1/strace.1.html
+ * @param inject what strace does to a system call: https://man7.org/linux/man-pages/man1/strace.1.html
  */
 export async function traced(
   args: readonly string[],
@@ -44,26 +47,26 @@ export async function traced(
 }
 
 function callsIn(text: string, directory: string): readonly string[] {
-  const begun = new Map<string, string>();
+  const beginnings = new Map<string, string>();
   const calls: string[] = [];
   for (const line of text.split('\n')) {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const [, beginning] = /^(.*) <unfinished \.\.\.>$/.exec(rest) ?? [];
-    // Not when it ends: an answer may reach its client before.
-    if (beginning?.includes('"HTTP/1.1 ')) calls.push(describe(beginning, directory));
-    else if (beginning !== undefined) begun.set(pid, beginning);
+    // An answer is listed at the beginning of its call, because it may reach the client before the call ends.
+    if (beginning?.includes('"HTTP/1.1 ')) calls.push(describeCall(beginning, directory));
+    else if (beginning !== undefined) beginnings.set(pid, beginning);
     else {
       const [, end] = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest) ?? [];
-      calls.push(describe(end === undefined ? rest : `${begun.get(pid) ?? ''}${end}`, directory));
-      begun.delete(pid);
+      calls.push(describeCall(end === undefined ? rest : `${beginnings.get(pid) ?? ''}${end}`, directory));
+      beginnings.delete(pid);
     }
   }
-  // Many writes of one file are one.
+  // Equal calls in a row, such as many writes to one file, are listed once.
   return calls.filter((call) => call !== '').filter((call, n, all) => call !== all[n - 1]);
 }
 
-/** Empty for a call that failed or that has to do with something else. */
-function describe(line: string, directory: string): string {
+/** Describes a system call. The result is empty if the call failed, or if it uses no file in the directory. */
+function describeCall(line: string, directory: string): string {
   const [, call = ''] = /^(\w+)\(/.exec(line) ?? [];
   const [, status] = /"HTTP\/1\.1 (\d+)/.exec(line) ?? [];
   if (status !== undefined) return `answer ${status}`;
@@ -71,10 +74,10 @@ function describe(line: string, directory: string): string {
   const paths = [...line.replaceAll(/AT_FDCWD<[^>]*>/g, '').matchAll(/["<](\/[^">]*)/g)].map(
     ([, path = '']) => path,
   );
-  const inside = paths.filter((path) => `${path}/`.startsWith(`${directory}/`));
-  if (inside.length === 0) return '';
+  const pathsInside = paths.filter((path) => `${path}/`.startsWith(`${directory}/`));
+  if (pathsInside.length === 0) return '';
   return [
     call.replace('fdatasync', 'fsync'),
-    ...inside.map((path) => path.slice(directory.length + 1) || '.'),
+    ...pathsInside.map((path) => path.slice(directory.length + 1) || '.'),
   ].join(' ');
 }

@@ -4,23 +4,24 @@ import { type AddressInfo, createConnection, createServer, type Socket } from 'n
 type Pair = {
   readonly client: Socket;
   readonly server: Socket;
-  /** What the client sent first. */
-  first: Buffer | undefined;
-  doomed: boolean;
+  /** The first chunk that the client sent. */
+  firstChunk: Buffer | undefined;
+  /** Whether the next chunk from the server is lost, and the connection is cut. */
+  losesReply: boolean;
 };
 
 /**
- * A proxy on loopback between clients and one server, which simulates network failures. Of MongoDB's protocol, it only
- * knows how a message names its command: as the first element, a string, of a BSON document.
+ * A proxy on loopback between clients and one server, which simulates network failures. It finds a MongoDB command in a
+ * message by its name, which is the key of a string in a BSON document.
  */
 export class TcpProxy implements AsyncDisposable {
   readonly #host: string;
   readonly #port: number;
   readonly #server = createServer({ noDelay: true }, (client) => this.#accept(client));
   readonly #pairs = new Set<Pair>();
-  #isCut: (first: Buffer | undefined) => boolean = () => false;
-  #toLose: { readonly mark: Buffer; times: number } | undefined;
-  #toHold: { readonly mark: Buffer; readonly caught: (release: () => void) => void } | undefined;
+  #isCut: (firstChunk: Buffer | undefined) => boolean = () => false;
+  #nextLoss: { readonly mark: Buffer; times: number } | undefined;
+  #nextHold: { readonly mark: Buffer; readonly onArrival: (forward: () => void) => void } | undefined;
 
   constructor(target: { readonly host: string; readonly port: number }) {
     this.#host = target.host;
@@ -37,25 +38,25 @@ export class TcpProxy implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Cuts the connection instead of forwarding the next replies to this command. The server has executed it. */
+  /** Cuts the connection instead of forwarding a reply to this command, `times` times. The server executes it. */
   loseReplies(command: string, times: number): void {
     this.loseAnswers(markOf(command), times);
   }
 
-  /** Cuts the connection instead of forwarding the next answers to what contains this mark. */
+  /** Cuts the connection instead of forwarding an answer to a chunk that contains `mark`, `times` times. */
   loseAnswers(mark: Buffer, times: number): void {
-    this.#toLose = { mark, times };
+    this.#nextLoss = { mark, times };
   }
 
-  /** How many replies the proxy has yet to lose. */
+  /** How many of these replies the proxy has not lost so far. */
   get repliesToLose(): number {
-    return this.#toLose?.times ?? 0;
+    return this.#nextLoss?.times ?? 0;
   }
 
-  /** Resolves when the next such command arrives. The returned function forwards it to the server. */
+  /** Holds the next command of this name. Resolves when it arrives, with a function that forwards it to the server. */
   hold(command: string): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    this.#toHold = { mark: markOf(command), caught: resolve };
+    this.#nextHold = { mark: markOf(command), onArrival: resolve };
     return promise;
   }
 
@@ -69,14 +70,14 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   /**
-   * Stops forwarding on some connections, old ones and new ones, and forwards on all others. As in a broken network,
-   * nothing arrives, and no connection ends.
+   * Stops forwarding on the open and future connections for which `isCut` returns true. Forwards on all other
+   * connections. As in a broken network, nothing arrives on a cut connection, and the connection does not end.
    *
-   * @param isCut decides by what the client sent first
+   * @param isCut receives the first chunk that the client sent, or `undefined` before this chunk
    */
-  cut(isCut: (first: Buffer | undefined) => boolean): void {
+  cut(isCut: (firstChunk: Buffer | undefined) => boolean): void {
     this.#isCut = isCut;
-    for (const pair of this.#pairs) this.#flow(pair);
+    for (const pair of this.#pairs) this.#pauseOrResume(pair);
   }
 
   /** Cuts every connection and refuses new ones. Idempotent. */
@@ -94,26 +95,26 @@ export class TcpProxy implements AsyncDisposable {
 
   #accept(client: Socket): void {
     const server = createConnection({ host: this.#host, port: this.#port, noDelay: true });
-    const pair: Pair = { client, server, first: undefined, doomed: false };
+    const pair: Pair = { client, server, firstChunk: undefined, losesReply: false };
     this.#pairs.add(pair);
     for (const socket of [client, server]) {
-      // After an error, 'close' follows.
+      // The event 'close' follows an error.
       socket.on('error', () => {}).on('close', () => this.#end(pair));
     }
     client.on('data', (chunk: Buffer) => {
-      pair.first ??= chunk;
+      pair.firstChunk ??= chunk;
       this.#toServer(pair, chunk);
-      this.#flow(pair);
+      this.#pauseOrResume(pair);
     });
     server.on('data', (chunk) => {
-      if (pair.doomed) this.#end(pair);
+      if (pair.losesReply) this.#end(pair);
       else client.write(chunk);
     });
-    this.#flow(pair);
+    this.#pauseOrResume(pair);
   }
 
-  #flow({ client, server, first }: Pair): void {
-    const isCut = this.#isCut(first);
+  #pauseOrResume({ client, server, firstChunk }: Pair): void {
+    const isCut = this.#isCut(firstChunk);
     for (const socket of [client, server]) {
       if (isCut) socket.pause();
       else if (socket.isPaused()) socket.resume();
@@ -121,16 +122,16 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #toServer(pair: Pair, chunk: Buffer): void {
-    const hold = this.#toHold;
+    const hold = this.#nextHold;
     if (hold !== undefined && chunk.includes(hold.mark)) {
-      this.#toHold = undefined;
-      hold.caught(() => this.#toServer(pair, chunk));
+      this.#nextHold = undefined;
+      hold.onArrival(() => this.#toServer(pair, chunk));
       return;
     }
-    const lose = this.#toLose;
-    if (lose !== undefined && lose.times > 0 && chunk.includes(lose.mark)) {
-      lose.times--;
-      pair.doomed = true;
+    const loss = this.#nextLoss;
+    if (loss !== undefined && loss.times > 0 && chunk.includes(loss.mark)) {
+      loss.times--;
+      pair.losesReply = true;
     }
     pair.server.write(chunk);
   }

@@ -5,15 +5,15 @@ import { afterDeath } from './after-death.ts';
 
 export type TemporaryDirectory = AsyncDisposable & {
   readonly path: string;
-  /** Removes the directory and its contents. Safe to call again. */
+  /** Removes the directory and its contents. A second call does nothing. */
   readonly remove: () => Promise<void>;
 };
 
-const MEMORY = '/dev/shm';
+const MEMORY_FOLDER = '/dev/shm';
 const MIN_FREE_BYTES = 4 * 2 ** 30;
 
 /**
- * A new directory, which is removed at the latest when this process ends. See `testDirectory` for tests.
+ * Creates a directory, which is removed at the latest when this process ends. Use `testDirectory` in a test.
  *
  * @param options.inMemory prefers a file system in memory, where fsync takes no time. False by default.
  */
@@ -21,9 +21,9 @@ export async function temporaryDirectory(
   name: string,
   { inMemory = false }: { readonly inMemory?: boolean } = {},
 ): Promise<TemporaryDirectory> {
-  const parent = inMemory && (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
+  const parent = inMemory && (await hasRoom(MEMORY_FOLDER)) ? MEMORY_FOLDER : tmpdir();
   const path = await mkdtemp(join(parent, `petstore-${name}-`));
-  // Servers that are killed at the same moment need time to close their files.
+  // The removal waits one second, because servers that are killed at the same moment need time to close their files.
   const removal = afterDeath(['sh', '-c', 'sleep 1; rm -rf "$1"', 'sh', path]);
   const remove = async () => {
     await rm(path, { recursive: true, force: true });
@@ -33,7 +33,7 @@ export async function temporaryDirectory(
 }
 
 async function hasRoom(directory: string): Promise<boolean> {
-  // Only Linux has it, and a container's is often small.
+  // Only Linux has `/dev/shm`, and in a container it is often small.
   const system = await statfs(directory).catch(() => undefined);
   return system !== undefined && system.bavail * system.bsize >= MIN_FREE_BYTES;
 }

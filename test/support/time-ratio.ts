@@ -1,20 +1,20 @@
 const ROUNDS = 10;
 
-/** How many times as long the first takes. Compares the shortest of some rounds: other work makes a round longer. */
+/** The time of `first` divided by the time of `second`, each in its fastest round: other work makes rounds slower. */
 export async function timeRatio(
   first: () => Promise<unknown>,
   second: () => Promise<unknown>,
 ): Promise<number> {
-  const [times, others]: [number[], number[]] = [[], []];
+  const [firstTimes, secondTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
-    times.push(await timeOf(first));
-    others.push(await timeOf(second));
+    firstTimes.push(await timeOf(first));
+    secondTimes.push(await timeOf(second));
   }
-  return Math.min(...times) / Math.min(...others);
+  return Math.min(...firstTimes) / Math.min(...secondTimes);
 }
 
 async function timeOf(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }

@@ -1,9 +1,9 @@
 import { type EventEmitter, once } from 'node:events';
 
 /**
- * The first result that is not `undefined`. Asks at once, and again after each event.
+ * Calls `find` immediately and after each event, until the result is not `undefined`. Resolves with this result.
  *
- * @throws after 20 s, or TEST_WAIT_MS milliseconds: what has not come then never comes
+ * @throws after 20 s, or TEST_WAIT_MS milliseconds, because a result that has not come by then never comes
  */
 export async function waitFor<T>(
   emitter: EventEmitter,
@@ -12,8 +12,8 @@ export async function waitFor<T>(
 ): Promise<T> {
   const signal = AbortSignal.timeout(Number(process.env['TEST_WAIT_MS'] ?? 20_000));
   for (;;) {
-    const found = find();
-    if (found !== undefined) return found;
+    const result = find();
+    if (result !== undefined) return result;
     await once(emitter, event, { signal });
   }
 }

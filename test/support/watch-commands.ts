@@ -1,9 +1,9 @@
 import { type CommandStartedEvent, MongoClient } from 'mongodb';
 
-/** Writes and reads that clients of the adapter have sent, as `insert pets`. */
+/** The writes and reads that clients of the adapter have sent, each as a text such as `insert pets`. */
 export const sent = new Set<string>();
 
-/** They neither change a document nor read one. */
+/** The commands that neither change nor read a document. */
 const NEUTRAL = new Set(
   'hello ping connectionStatus endSessions getMore killCursors listCollections listIndexes saslStart saslContinue'.split(
     ' ',
@@ -15,7 +15,7 @@ export function watchCommands(): void {
   const emit = MongoClient.prototype.emit as (...event: unknown[]) => boolean;
   Object.assign(MongoClient.prototype, {
     emit(this: MongoClient, ...event: unknown[]) {
-      // Those of the tests have other names, or none.
+      // The clients of the tests have another `appName`, or none.
       const isOurs = this.options.appName?.startsWith('petstore');
       if (isOurs && event[0] === 'commandStarted') check(event[1] as CommandStartedEvent);
       return emit.apply(this, event);
@@ -24,20 +24,21 @@ export function watchCommands(): void {
 }
 
 /**
- * A write waits for the journals of a majority, within a limit, and a read shows only what a majority has.
+ * Checks the concerns of a command. A write must wait for the journals of a majority, with a time limit. A read must
+ * return only what a majority has.
  *
- * @throws {Error} which the driver passes on to the caller, instead of sending the command
+ * @throws {Error} if it does not. The driver then rejects with this error, and does not send the command
  */
 function check({ commandName, command }: CommandStartedEvent): void {
   const { readConcern, writeConcern, commitQuorum, sort, autocommit, $readPreference } = command;
   const name = `${commandName} ${String(command[commandName])}`;
   if (NEUTRAL.has(commandName)) return;
   sent.add([name, ...(commitQuorum === undefined ? [] : [commitQuorum])].join(' '));
-  // The end of a transaction has its write concern.
+  // In a transaction, only the commit has a write concern.
   if (autocommit === false && commandName !== 'commitTransaction') return;
-  // A failover may forget counts of a rate limit: they wait for no majority and no disk.
+  // The counts of a rate limit may be lost in a failover, so they do not wait for a majority or a disk.
   if (name === 'findAndModify rate_limits') return;
-  // An id is in use before a majority has it.
+  // The greatest id is read without a majority, because an id is in use before a majority has it.
   const isGreatestId = readConcern?.level === 'local' && sort?.get('_id') === -1;
   const isSafe = ['find', 'aggregate', 'count', 'distinct'].includes(commandName)
     ? isGreatestId || ['majority', 'linearizable'].includes(readConcern?.level)

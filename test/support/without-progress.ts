@@ -1,5 +1,5 @@
-/** What a program printed without its lines about progress, which tell how fast the machine is. */
-export function withoutProgress(printed: string): string {
+/** Removes the lines about progress from an output, because these lines depend on the speed of the machine. */
+export function withoutProgress(output: string): string {
   const progress = 'still working|(?:backing up|checking|comparing|exporting|restoring|writing): \\d.*';
-  return printed.replaceAll(new RegExp(`^petstore: (?:${progress})\\n`, 'gm'), '');
+  return output.replaceAll(new RegExp(`^petstore: (?:${progress})\\n`, 'gm'), '');
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Made the certificates of the tests: sh test/support/tls/make.sh. Needs OpenSSL 3.
+# This script made the certificates of the tests. Run it with `sh test/support/tls/make.sh`. It needs OpenSSL 3.
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -24,7 +24,7 @@ key() {
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1"
 }
 
-# sign SUBJECT KEY EXTENSIONS END ISSUER...: a certificate on standard output, valid from 2020 to the END year.
+# sign SUBJECT KEY EXTENSIONS END ISSUER... prints a certificate that is valid from 2020 to the year END.
 sign() {
   openssl req -new -key "$2" -subj "/CN=$1" -out "$work/request.pem"
   echo "$3" > "$work/extensions"
@@ -54,7 +54,7 @@ openssl pkey -in key.pem -aes256 -passout pass:secret -out encrypted-key.pem
 { leaf 'petstore tests: renewed' renewed-key.pem 2120; cat "$work/middle.pem"; } > renewed-cert.pem
 leaf 'petstore tests: expired' key.pem 2021 > expired-cert.pem
 
-# An authority of its own, which signs nothing but itself: its certificate, then its key.
+# A second authority, which signs only its own certificate. The file has its certificate, and then its key.
 key "$work/other-key.pem"
 {
   sign 'petstore tests: another authority' "$work/other-key.pem" "$SERVER" 2120 \
