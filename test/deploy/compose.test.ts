@@ -32,11 +32,11 @@ it('compose.yaml mounts files and volumes that exist, and uses every volume', as
   );
   const files = sources.filter((source) => source.startsWith('.'));
   for (const file of files) await access(join(FOLDER, file));
-  const named = sources.filter((source) => !source.startsWith('.'));
-  expect([...new Set(named)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
+  const volumeNames = sources.filter((source) => !source.startsWith('.'));
+  expect([...new Set(volumeNames)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
 });
 
-it('compose.yaml makes the members replace an unresponsive primary soon', () => {
+it('compose.yaml sets the parameter with which the MongoDB members soon replace an unresponsive primary', () => {
   for (const name of members) {
     expect(services[name]?.command?.slice(-2)).toStrictEqual([
       '--setParameter',
@@ -45,7 +45,7 @@ it('compose.yaml makes the members replace an unresponsive primary soon', () => 
   }
 });
 
-it('compose.yaml publishes one port, on loopback', () => {
+it('compose.yaml publishes only one port, and only on loopback', () => {
   expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toStrictEqual([
     '127.0.0.1:${PORT:-8080}:8080',
   ]);
@@ -60,7 +60,7 @@ it('compose.yaml names each third-party image by its digest', () => {
   ]);
 });
 
-it('compose.yaml names the same replica set members in every place', async () => {
+it('compose.yaml and make-secrets.js name the same members of the replica set', async () => {
   const hosts = members.map((name) => `${name}:27017`).join(',');
   expect(members).toHaveLength(3);
   expect(services['replica-set']?.environment?.['MEMBERS']).toBe(hosts);
@@ -69,37 +69,37 @@ it('compose.yaml names the same replica set members in every place', async () =>
 
 it('compose.yaml starts the instances that the configuration of the proxy names', async () => {
   const config = await readFile(join(FOLDER, 'haproxy/haproxy.cfg'), 'utf8');
-  const named = Array.from(config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm), ([, host]) => host);
-  expect(named).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
+  const hosts = Array.from(config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm), ([, host]) => host);
+  expect(hosts).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
 });
 
 it('compose.yaml sets only variables that the service knows', () => {
   for (const name of ['petstore-1', 'petstore-2', 'migrate']) {
-    const set = Object.keys(services[name]?.environment ?? {});
-    expect(VARIABLE_NAMES, name).toEqual(expect.arrayContaining(set));
+    const names = Object.keys(services[name]?.environment ?? {});
+    expect(VARIABLE_NAMES, name).toEqual(expect.arrayContaining(names));
   }
 });
 
-it('compose.yaml is valid for docker compose', async (context) => {
+it('docker compose accepts compose.yaml', async (context) => {
   const version = await docker('compose', 'version').catch(() => undefined);
   context.skip(version === undefined, 'no docker compose: install its plugin');
   const config = await docker('compose', '--file', FILE, 'config', '--services');
   expect(config.split('\n').toSorted()).toStrictEqual(Object.keys(services).toSorted());
 });
 
-const make = (folder: string) =>
+const makeSecrets = (folder: string) =>
   run(process.execPath, [join(FOLDER, 'compose/make-secrets.js'), folder]).succeeded();
 
-it('make-secrets.js writes secrets that the service accepts, each readable by one user, and keeps existing ones', async (context) => {
+it('make-secrets.js writes secrets that the service accepts, lets one user read each file, and keeps existing files', async (context) => {
   context.skip(process.getuid?.() !== 0, 'only root can give files to other users');
   const folder = await testDirectory();
-  await make(folder);
+  await makeSecrets(folder);
   const names = globSync('*/*', { cwd: folder });
-  const rights = names.map((name) => {
+  const permissions = names.map((name) => {
     const { uid, mode } = statSync(join(folder, name));
     return [name, { uid, mode: mode & 0o777 }] as const;
   });
-  expect(Object.fromEntries(rights)).toStrictEqual({
+  expect(Object.fromEntries(permissions)).toStrictEqual({
     'migrator/env': { uid: 1000, mode: 0o400 },
     'mongodb/env': { uid: 999, mode: 0o400 },
     'mongodb/keyfile': { uid: 999, mode: 0o400 },
@@ -122,11 +122,11 @@ it('make-secrets.js writes secrets that the service accepts, each readable by on
   });
   expect(new Set(Object.values(passwords)).size).toBe(3);
 
-  const before = names.map(contentOf);
-  await make(folder);
-  expect(names.map(contentOf)).toStrictEqual(before);
-  // As if the first run had been killed before its last file.
+  const contents = names.map(contentOf);
+  await makeSecrets(folder);
+  expect(names.map(contentOf)).toStrictEqual(contents);
+  // The script writes this file last. Without the file, the state is as if the first run had been killed.
   rmSync(join(folder, 'mongodb/env'));
-  await make(folder);
+  await makeSecrets(folder);
   expect(service['DATABASE_URL']).not.toContain(envOf('mongodb/env')['SERVICE_PASSWORD']);
 });

@@ -12,20 +12,20 @@ const runFile = promisify(execFile);
 /**
  * Runs a docker command, and returns its standard output.
  *
- * @throws when it fails, with what it printed
+ * @throws when the command fails. The error contains what the command printed
  */
 export async function docker(...args: readonly string[]): Promise<string> {
   const { stdout } = await runFile('docker', args, { maxBuffer: 64 * 2 ** 20 });
   return stdout.trim();
 }
 
-/** What Docker 23 and later say when they lack the plugin that builds. Older ones need none. */
+/** Docker 23 and later print this when the plugin for builds is missing. Older versions need no plugin. */
 const NO_BUILDX = 'buildx component is missing';
 
 /**
- * Builds an image with BuildKit: with the first docker on PATH that can.
+ * Builds an image with BuildKit. Uses the first docker on PATH that has the plugin for builds.
  *
- * @throws when it fails, with the last lines that it printed
+ * @throws when the build fails. The error contains the last lines that the build printed
  */
 export async function dockerBuild(...args: readonly string[]): Promise<void> {
   const env = { ...process.env, DOCKER_BUILDKIT: '1' };
@@ -36,14 +36,14 @@ export async function dockerBuild(...args: readonly string[]): Promise<void> {
     const build = runFile(path, ['build', ...args], { env, maxBuffer: 64 * 2 ** 20 });
     const failure = await build.then(() => undefined, String);
     if (failure === undefined) return;
-    // The step that failed comes last, after hundreds of lines of those before it.
+    // The failed step prints the last lines. Earlier steps print hundreds of lines.
     lastLines = failure.trim().split('\n').slice(-20).join('\n');
     if (!lastLines.includes(NO_BUILDX)) break;
   }
   throw new Error(`docker build failed:\n${lastLines}`);
 }
 
-/** Why no container can be started here; `undefined` if a Docker engine answers. */
+/** Why no container can be started on this machine, or `undefined` if a Docker engine answers. */
 export async function dockerProblem(): Promise<string | undefined> {
   return docker('version').then(
     () => undefined,
@@ -51,12 +51,12 @@ export async function dockerProblem(): Promise<string | undefined> {
   );
 }
 
-/** Removes images, containers and volumes when this process ends. */
+/** Runs a docker command that removes an image, a container or a volume when this process ends. */
 export function removeLater(...command: readonly string[]): void {
   afterDeath(['docker', ...command]);
 }
 
-/** `docker run` in the foreground. The container is removed when the running test ends. */
+/** Runs `docker run` in the foreground. The container is removed when the running test ends. */
 export function runContainer(
   image: string,
   { flags = [], args = [] }: { readonly flags?: readonly string[]; readonly args?: readonly string[] } = {},

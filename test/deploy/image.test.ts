@@ -13,8 +13,8 @@ import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 const MAX_LAYERS_MB = 40;
 
-/** As an operator would restrict it. */
-const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
+/** The flags with which an operator would restrict a container. */
+const RESTRICTIONS = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 
 const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
 
@@ -41,16 +41,16 @@ describe.skipIf(problem !== undefined)(
 
     const data = () => ['--volume', `${volume}:/petstore/data`];
 
-    it(`adds at most ${MAX_LAYERS_MB} MB to Node`, async () => {
+    it(`is at most ${MAX_LAYERS_MB} MB larger than the image of Node`, async () => {
       const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base);
-      const [whole = 0, node = 0] = sizes.split('\n').map(Number);
-      const megabytes = (whole - node) / 1e6;
-      console.log(`the image adds ${megabytes.toFixed(1)} MB to Node`);
+      const [imageSize = 0, nodeSize = 0] = sizes.split('\n').map(Number);
+      const megabytes = (imageSize - nodeSize) / 1e6;
+      console.log(`the image is ${megabytes.toFixed(1)} MB larger than the image of Node`);
       expect(megabytes).toBeGreaterThan(1);
       expect(megabytes).toBeLessThan(MAX_LAYERS_MB);
     });
 
-    it('declares how to run it', async () => {
+    it('declares its user, command, port, volume, health check and labels', async () => {
       const [{ Config: config }] = JSON.parse(await docker('image', 'inspect', image));
       expect(config).toMatchObject({
         User: '1000:1000',
@@ -72,18 +72,18 @@ describe.skipIf(problem !== undefined)(
       expect(config.Env).toEqual(expect.arrayContaining(['HOST=0.0.0.0', 'NODE_ENV=production']));
     });
 
-    it('refuses a start without a key', async () => {
-      const { program } = runContainer(image, { flags: [...RESTRICTED, ...data()] });
+    it('does not start the service when there is no API key', async () => {
+      const { program } = runContainer(image, { flags: [...RESTRICTIONS, ...data()] });
       expect(await program.ended).toStrictEqual({ code: 1, signal: null });
       expect(program.stderr).toContain('there is no API key yet');
     });
 
-    it('serves from a read-only file system the data that another container has written to the volume', async () => {
+    it('runs on a read-only file system, and accepts the API key that another container has written to the volume', async () => {
       const args = ['keys', 'create', '--label', 'first'];
-      const command = runContainer(image, { flags: [...RESTRICTED, ...data()], args }).program;
+      const command = runContainer(image, { flags: [...RESTRICTIONS, ...data()], args }).program;
       const key = (await command.succeeded()).trim();
 
-      const flags = [...RESTRICTED, ...data(), '--publish', '127.0.0.1::3000', '--health-interval', '1s'];
+      const flags = [...RESTRICTIONS, ...data(), '--publish', '127.0.0.1::3000', '--health-interval', '1s'];
       const { name, program } = runContainer(image, { flags });
       await program.logged(/listening on [^"]+/);
       const url = `http://${await docker('port', name, '3000/tcp')}`;
@@ -96,7 +96,7 @@ describe.skipIf(problem !== undefined)(
 
       const health = () => docker('inspect', '--format', '{{.State.Health.Status}}', name);
       await expect.poll(health).toBe('healthy');
-      // Nothing listens there.
+      // No process listens on port 1.
       const check = docker('exec', '--env', 'PORT=1', name, 'node', 'is-alive.js');
       await expect(check).rejects.toMatchObject({ code: 1 });
 
@@ -114,22 +114,22 @@ describe.skipIf(problem !== undefined)(
           'page',
         ],
         packages: [],
-        // Root is the owner of everything else, so that this also holds if the file system is not read-only.
+        // Root owns all other files, so the service cannot change them even if the file system is not read-only.
         owned: ['data'],
       });
 
-      // SIGTERM for the first process of the container.
+      // `docker stop` sends SIGTERM to the first process of the container.
       await docker('stop', '-t', '10', name);
       expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
       expect(program.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
       expect(program.stderr).toBe('');
     });
 
-    it('stops immediately on a signal that arrives before it listens', async () => {
+    it('stops the service immediately when a signal arrives before the service listens', async () => {
       const { name, program } = runContainer(image, {
-        // Nothing listens there, and the service tries for 15 s.
+        // No process listens on port 1. The service tries to connect for 15 s.
         flags: [
-          ...RESTRICTED,
+          ...RESTRICTIONS,
           '--env',
           'DATABASE_URL=mongodb://127.0.0.1:1/petstore',
           '--env',
@@ -137,13 +137,13 @@ describe.skipIf(problem !== undefined)(
         ],
       });
       const readStatus = "console.log(require('node:fs').readFileSync('/proc/1/status', 'utf8'))";
-      const caught = async () => {
+      const caughtSignals = async () => {
         const status = await docker('exec', name, 'node', '-e', readStatus).catch(() => '');
         return BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
       };
-      await expect.poll(async () => (await caught()) & SIGTERM_BIT).toBe(SIGTERM_BIT);
+      await expect.poll(async () => (await caughtSignals()) & SIGTERM_BIT).toBe(SIGTERM_BIT);
       await docker('stop', '-t', '30', name);
-      // Docker kills what does not stop: exit code 137.
+      // If the service did not stop, Docker would kill it, and the exit code would be 137.
       expect(await program.ended).toStrictEqual({ code: 0, signal: null });
     });
   },
@@ -153,7 +153,7 @@ it('the Dockerfile needs no BuildKit', () => {
   expect(dockerfile).not.toMatch(/--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/);
 });
 
-it('the Dockerfile names its images in FROM by one digest, so that Dependabot finds them', () => {
+it('the Dockerfile names the image of Node in FROM by one digest, so that Dependabot finds it', () => {
   const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
   expect([...new Set(images)]).toStrictEqual([
     expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
@@ -167,28 +167,28 @@ const noProc = process.platform === 'linux' ? '' : ' (left out: it reads /proc, 
 it.skipIf(noProc !== '').each([
   ['plain HTTP', { TLS_CERT: '', TLS_KEY: '' }],
   ['TLS', { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }],
-])(`the health check uses the address in the file of --env, with %s${noProc}`, async (_, tls) => {
+])(`over %s, the health check uses the address in the file of --env${noProc}`, async (_, tls) => {
   const HOST = '127.0.0.2';
   const server = createServer().listen({ host: HOST, port: 0 });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await once(server.close(), 'close');
-  const env = join(await testDirectory(), 'env');
+  const envFile = join(await testDirectory(), 'env');
   const variables = { HOST, PORT: String(port), ...tls, API_KEYS: KEY };
   await writeFile(
-    env,
+    envFile,
     Object.entries(variables)
       .map(([name, value]) => `${name}=${value}\n`)
       .join(''),
   );
 
-  const unset = { HOST: '', PORT: '', TLS_CERT: '', TLS_KEY: '' };
-  const service = runService(unset, ['serve', `--env=${env}`]);
+  const emptyVariables = { HOST: '', PORT: '', TLS_CERT: '', TLS_KEY: '' };
+  const service = runService(emptyVariables, ['serve', `--env=${envFile}`]);
   await service.url();
-  const check = async (given = {}) =>
-    run(process.execPath, ['deploy/docker/is-alive.js', String(service.pid)], given).ended;
+  const check = async (env = {}) =>
+    run(process.execPath, ['deploy/docker/is-alive.js', String(service.pid)], env).ended;
   expect(await check()).toStrictEqual(DONE);
-  // As in the service, a variable of the environment wins. Nothing listens there.
+  // As in the service, a variable of the environment replaces the one in the file. No process listens on port 1.
   expect(await check({ PORT: '1' })).toStrictEqual(FAILED);
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { CACHE, cacheFileOfWheel } from '../support/python-wheel.ts';
 
-// The schemas of the Kubernetes API in the form that refuses unknown fields, as a package on PyPI carries them.
+// A package on PyPI with the schemas of the Kubernetes API, in the form that refuses unknown fields.
 // https://github.com/willthames/kubernetes-validate
 const VERSION = '1.37.0';
 const WHEEL = {
@@ -22,17 +22,18 @@ type Definition = {
   }[];
 };
 
-/** What is wrong with a manifest, in the order of its fields. */
-export type Problems = (manifest: Manifest) => readonly string[];
+/** Returns the problems of a manifest. The list is empty if the manifest is valid. */
+export type FindProblems = (manifest: Manifest) => readonly string[];
 
 /**
- * The schemas of the Kubernetes API, fetched once into the user's cache.
+ * Returns a function that checks a manifest against the schemas of the Kubernetes API. The schemas are downloaded once
+ * into the user's cache.
  *
- * @throws {Error} when they cannot be fetched
+ * @throws {Error} when the schemas cannot be downloaded
  */
-export async function kubernetesSchemas(): Promise<Problems> {
+export async function kubernetesSchemas(): Promise<FindProblems> {
   const document: { $id: string; $defs: Record<string, Definition> } = JSON.parse(await definitions());
-  // The formats, such as int32, are those of OpenAPI. They say nothing that the types do not.
+  // The formats, such as int32, are formats of OpenAPI. The types already say the same.
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).addSchema(document);
   const names = new Map(
     Object.entries(document.$defs).flatMap(([name, definition]) =>

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { VARIABLE_NAMES } from '../../src/main/config/variables.ts';
 import { ask } from '../support/client.ts';
-import { kubernetesSchemas, type Problems } from './kubernetes-schemas.ts';
+import { kubernetesSchemas, type FindProblems } from './kubernetes-schemas.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';
@@ -15,7 +15,7 @@ type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels: object };
-  // Their forms differ by kind, and the schemas check them.
+  // The form of `spec` depends on the kind of the manifest, and the schemas check it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly spec: any;
 };
@@ -32,10 +32,10 @@ const kustomize = await onPath('kustomize');
 const build = kubectl === undefined ? kustomize && [kustomize, 'build'] : [kubectl, 'kustomize'];
 
 describe.skipIf(build === undefined)(
-  `the Kubernetes manifests${build === undefined ? ' (left out: neither kubectl nor kustomize on PATH: install one)' : ''}`,
+  `the Kubernetes manifests${build === undefined ? ' (left out: no kubectl and no kustomize on PATH: install one of them)' : ''}`,
   () => {
     const overlays = new Map<string, readonly Manifest[]>();
-    let problemsOf: Problems;
+    let problemsOf: FindProblems;
     let examples: readonly Manifest[];
 
     beforeAll(async () => {
@@ -49,10 +49,10 @@ describe.skipIf(build === undefined)(
     });
 
     const manifests = (overlay: string) => overlays.get(overlay) ?? [];
-    const all = () => OVERLAYS.flatMap(manifests);
-    const one = (overlay: string, kind: string): Manifest => {
+    const allManifests = () => OVERLAYS.flatMap(manifests);
+    const manifestOf = (overlay: string, kind: string): Manifest => {
       const [found, second] = manifests(overlay).filter((manifest) => manifest.kind === kind);
-      if (found === undefined || second !== undefined) throw new Error(`not one ${kind} in ${overlay}`);
+      if (found === undefined || second !== undefined) throw new Error(`expected one ${kind} in ${overlay}`);
       return found;
     };
     const podsOf = (overlay: string): readonly Manifest['spec'][] => {
@@ -62,7 +62,7 @@ describe.skipIf(build === undefined)(
     };
 
     it('contain only fields that their schemas know', () => {
-      const checked = [...all(), ...examples].filter(({ kind }) => kind !== 'ServiceMonitor');
+      const checked = [...allManifests(), ...examples].filter(({ kind }) => kind !== 'ServiceMonitor');
       expect(checked.length).toBeGreaterThan(15);
       for (const manifest of checked) {
         const { kind, metadata } = manifest;
@@ -70,11 +70,11 @@ describe.skipIf(build === undefined)(
       }
     });
 
-    it.each(OVERLAYS)('select pods and ports that exist: %s', (overlay) => {
-      const { spec } = one(overlay, 'Deployment');
+    it.each(OVERLAYS)('of the overlay %s select pods and ports that exist', (overlay) => {
+      const { spec } = manifestOf(overlay, 'Deployment');
       const { labels } = spec.template.metadata;
       expect(labels).toMatchObject(spec.selector.matchLabels);
-      const service = one(overlay, 'Service');
+      const service = manifestOf(overlay, 'Service');
       expect(labels).toMatchObject(service.spec.selector);
       const [container] = spec.template.spec.containers;
       const { PORT, METRICS_PORT } = envOf(container);
@@ -82,19 +82,19 @@ describe.skipIf(build === undefined)(
         { name: 'http', containerPort: Number(PORT) },
         { name: 'metrics', containerPort: Number(METRICS_PORT) },
       ]);
-      const named = [
+      const portNames = [
         ...service.spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort),
-        ...one(overlay, 'NetworkPolicy').spec.ingress.flatMap((rule: { ports: { port: string }[] }) =>
+        ...manifestOf(overlay, 'NetworkPolicy').spec.ingress.flatMap((rule: { ports: { port: string }[] }) =>
           rule.ports.map(({ port }) => port),
         ),
         ...['startupProbe', 'readinessProbe', 'livenessProbe'].map((probe) => container[probe].httpGet.port),
       ];
-      expect(named.filter((name) => !['http', 'metrics'].includes(name))).toStrictEqual([]);
-      expect(labels).toMatchObject(one(overlay, 'NetworkPolicy').spec.podSelector.matchLabels);
+      expect(portNames.filter((name) => !['http', 'metrics'].includes(name))).toStrictEqual([]);
+      expect(labels).toMatchObject(manifestOf(overlay, 'NetworkPolicy').spec.podSelector.matchLabels);
     });
 
-    it('allow traffic to every address only on the ports of MongoDB and the receiver of traces', () => {
-      const { egress } = one('production', 'NetworkPolicy').spec;
+    it('let a pod connect to any address only on the ports of MongoDB and of the receiver of traces', () => {
+      const { egress } = manifestOf('production', 'NetworkPolicy').spec;
       const everywhere = egress.filter((rule: object) => !('to' in rule));
       expect(everywhere.flatMap(({ ports }: { ports: object }) => ports)).toStrictEqual([
         { port: 27017 },
@@ -102,29 +102,29 @@ describe.skipIf(build === undefined)(
       ]);
     });
 
-    it('allow production to be scaled, drained and measured', () => {
-      const { metadata, spec } = one('production', 'Deployment');
+    it('have an autoscaler, a disruption budget and a monitor that fit the deployment in production', () => {
+      const { metadata, spec } = manifestOf('production', 'Deployment');
       const { labels } = spec.template.metadata;
-      // An autoscaler and a fixed number would undo each other's work.
+      // A fixed number of replicas would undo the work of the autoscaler.
       expect(spec.replicas).toBeUndefined();
-      const scaler = one('production', 'HorizontalPodAutoscaler').spec;
+      const scaler = manifestOf('production', 'HorizontalPodAutoscaler').spec;
       const target = { apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name };
       expect(scaler.scaleTargetRef).toStrictEqual(target);
-      const budget = one('production', 'PodDisruptionBudget').spec;
+      const budget = manifestOf('production', 'PodDisruptionBudget').spec;
       expect(labels).toMatchObject(budget.selector.matchLabels);
       expect(scaler.minReplicas).toBeGreaterThan(budget.maxUnavailable);
-      const monitor = one('production', 'ServiceMonitor').spec;
-      const service = one('production', 'Service');
+      const monitor = manifestOf('production', 'ServiceMonitor').spec;
+      const service = manifestOf('production', 'Service');
       expect(service.metadata.labels).toMatchObject(monitor.selector.matchLabels);
       const names = service.spec.ports.map(({ name }: { name: string }) => name);
       expect(names).toContain(monitor.endpoints[0].port);
-      // The pod of the migration serves nothing.
-      const job = one('production', 'Job').spec.template.metadata.labels;
-      expect(job).not.toMatchObject(service.spec.selector);
+      // The service must not select the pod of the migration, because this pod answers no requests.
+      const jobLabels = manifestOf('production', 'Job').spec.template.metadata.labels;
+      expect(jobLabels).not.toMatchObject(service.spec.selector);
     });
 
-    it('run one instance at a time on SQLite', () => {
-      const { spec } = one('development', 'Deployment');
+    it('run only one instance at a time in development, where the storage is SQLite', () => {
+      const { spec } = manifestOf('development', 'Deployment');
       expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
       const [{ volumeMounts }] = spec.template.spec.containers;
       expect(volumeMounts).toStrictEqual([{ name: 'data', mountPath: '/petstore/data' }]);
@@ -143,7 +143,7 @@ describe.skipIf(build === undefined)(
 
     it('give a pod enough time to stop', () => {
       for (const overlay of OVERLAYS) {
-        const pod = one(overlay, 'Deployment').spec.template.spec;
+        const pod = manifestOf(overlay, 'Deployment').spec.template.spec;
         const [container] = pod.containers;
         const env = envOf(container);
         const secondsOf = (name: string) => Number(/^(\d+)s$/.exec(env[name] ?? '')?.[1]);
@@ -152,9 +152,9 @@ describe.skipIf(build === undefined)(
       }
     });
 
-    it('probe paths that the service answers', async () => {
+    it('send each probe to a path that the service answers', async () => {
       const { url } = await startService();
-      const [container] = one('production', 'Deployment').spec.template.spec.containers;
+      const [container] = manifestOf('production', 'Deployment').spec.template.spec.containers;
       for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
         const { path } = container[probe].httpGet;
         expect(await ask(`${url}${path}`, { key: '' }), probe).toMatchObject({ status: 200 });
@@ -162,7 +162,7 @@ describe.skipIf(build === undefined)(
     });
 
     // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-    it('comply with the restricted profile of pod security', () => {
+    it('comply with the restricted profile of the Kubernetes pod security standards', () => {
       for (const pod of OVERLAYS.flatMap(podsOf)) {
         expect(pod.securityContext).toMatchObject({
           runAsNonRoot: true,
@@ -178,8 +178,8 @@ describe.skipIf(build === undefined)(
         }
       }
       for (const overlay of OVERLAYS) {
-        expect(one(overlay, 'ServiceAccount')).toMatchObject({ automountServiceAccountToken: false });
-        expect(one(overlay, 'Namespace').metadata.labels).toStrictEqual({
+        expect(manifestOf(overlay, 'ServiceAccount')).toMatchObject({ automountServiceAccountToken: false });
+        expect(manifestOf(overlay, 'Namespace').metadata.labels).toStrictEqual({
           'pod-security.kubernetes.io/enforce': 'restricted',
         });
       }

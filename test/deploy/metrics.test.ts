@@ -14,9 +14,10 @@ const DASHBOARD = 'deploy/grafana/petstore.json';
 const ALERTS = 'deploy/prometheus/alerts.yaml';
 const ALERT_TESTS = 'deploy/prometheus/alerts.test.yaml';
 
-/** What Prometheus adds to every series, and a metric that it makes itself. */
+/** The labels that Prometheus adds to every series. */
 const TARGET_LABELS = ['job', 'instance'];
-const OF_PROMETHEUS = ['up'];
+/** The metrics that Prometheus makes itself. */
+const OWN_METRICS = ['up'];
 
 type Panel = {
   readonly id: number;
@@ -35,14 +36,14 @@ const ruleExpressions = Array.from(
   alerts.matchAll(/^( +)(?:- )?expr: (?:\|\n((?:\1 +.*\n)+)|(.*)\n)/gm),
   ([, , block, line]) => block ?? line ?? '',
 );
-const recorded = Array.from(alerts.matchAll(/^ +- record: (\S+)$/gm), ([, name = '']) => name);
+const ruleNames = Array.from(alerts.matchAll(/^ +- record: (\S+)$/gm), ([, name = '']) => name);
 
 type Metrics = ReadonlyMap<string, ReadonlySet<string>>;
 
-type Use = { readonly name: string; readonly labels: readonly string[] };
+type MetricUse = { readonly name: string; readonly labels: readonly string[] };
 
 /** The metrics in an expression. Each has the labels in its `{…}` and in the `by (…)` of the expression. */
-function usesOf(expression: string): readonly Use[] {
+function usesOf(expression: string): readonly MetricUse[] {
   const grouped = Array.from(expression.matchAll(/\bby \(([^)]*)\)/g), ([, list = '']) =>
     list.split(/, */),
   ).flat();
@@ -55,8 +56,8 @@ function usesOf(expression: string): readonly Use[] {
   })).filter(({ name }) => !['or', 'and', 'unless', 'by', 'd', 'h', 'm', 's'].includes(name));
 }
 
-/** The labels of each metric that a real service exposes after real requests, or that Prometheus makes from them. */
-async function existing(): Promise<Metrics> {
+/** Returns the metrics that a service exposes after some requests or that Prometheus makes, each with its labels. */
+async function existingMetrics(): Promise<Metrics> {
   // Only SQLite has the metrics of a write-ahead log.
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const { url, metricsUrl } = await startService({ METRICS_PORT: '0', DATABASE_URL });
@@ -67,19 +68,19 @@ async function existing(): Promise<Metrics> {
     const found = new Map<string, Set<string>>();
     for (const series of (await scrape(metricsUrl)).keys()) {
       const [name = '', labels = ''] = series.split('{');
-      const known = found.get(name) ?? new Set(TARGET_LABELS);
-      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
-      found.set(name, known);
+      const metricLabels = found.get(name) ?? new Set(TARGET_LABELS);
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) metricLabels.add(label);
+      found.set(name, metricLabels);
     }
     return found;
   };
-  // The observer of the garbage collection gets its entries later.
+  // The service measures the garbage collection with a delay.
   await expect.poll(async () => (await read()).has('nodejs_gc_duration_seconds_sum')).toBe(true);
-  const others = [...OF_PROMETHEUS, ...recorded].map((name) => [name, new Set(TARGET_LABELS)] as const);
-  return new Map([...(await read()), ...others]);
+  const otherMetrics = [...OWN_METRICS, ...ruleNames].map((name) => [name, new Set(TARGET_LABELS)] as const);
+  return new Map([...(await read()), ...otherMetrics]);
 }
 
-function expectToExist(uses: readonly Use[], metrics: Metrics): void {
+function expectToExist(uses: readonly MetricUse[], metrics: Metrics): void {
   expect(uses).not.toStrictEqual([]);
   for (const { name, labels } of uses) {
     expect([...metrics.keys()]).toContain(name);
@@ -88,13 +89,13 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
 }
 
 it('the dashboard and the alert rules query metrics that exist, and show labels that these metrics have', async () => {
-  const metrics = await existing();
+  const metrics = await existingMetrics();
   for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
     const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));
     expectToExist(uses, metrics);
-    const shown = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
+    const shownLabels = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
     expectToExist(
-      uses.map(({ name }) => ({ name, labels: shown })),
+      uses.map(({ name }) => ({ name, labels: shownLabels })),
       metrics,
     );
   }
@@ -109,7 +110,7 @@ it('the dashboard and the alert rules pass promtool', async ({ skip }) => {
     record: `dashboard:${index}`,
     expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$', ''),
   }));
-  // JSON is YAML.
+  // promtool reads YAML, and every JSON text is also YAML.
   const file = join(await testDirectory(), 'rules.yaml');
   await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
   for (const args of [

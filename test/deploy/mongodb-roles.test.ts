@@ -23,8 +23,8 @@ const PASSWORDS = {
   IMPORTER_PASSWORD: 'importer-1',
 };
 
-/** By default the drop of a database waits up to 100 ms for the journal. */
-const FAST = ['--journalCommitInterval', '5'];
+/** mongod writes its journal every 5 ms. By default, the drop of a database waits up to 100 ms for the journal. */
+const FAST_JOURNAL = ['--journalCommitInterval', '5'];
 
 /** Runs a script of `deploy/mongodb` and returns what it prints. */
 async function mongosh(uri: string, script: string, env: Record<string, string>): Promise<string> {
@@ -32,11 +32,11 @@ async function mongosh(uri: string, script: string, env: Record<string, string>)
   return run(process.execPath, [interpreter, uri, join(ROOT, 'deploy/mongodb', script)], env).succeeded();
 }
 
-// Only a mongod process can be started with a key file.
-const none = (await sharedMongo())?.kind !== 'process';
+// This test starts servers with a key file, which it can do only with mongod processes.
+const skip = (await sharedMongo())?.kind !== 'process';
 
-describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mongod process)' : ''}`, () => {
-  const owned = new AsyncDisposableStack();
+describe.skipIf(skip)(`the scripts of deploy/mongodb${skip ? ' (left out: no mongod process)' : ''}`, () => {
+  const resources = new AsyncDisposableStack();
   const members: RunningMongod[] = [];
   let root: MongoClient;
 
@@ -61,22 +61,22 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
   beforeAll(async () => {
     const directories = [await temporaryDirectory('mongod', { inMemory: true })];
     directories.push(await temporaryDirectory('mongod', { inMemory: true }));
-    for (const directory of directories) owned.use(directory);
+    for (const directory of directories) resources.use(directory);
     const starts = directories.map(async ({ path }) => {
-      // Every member needs the same key, and mongod refuses a file that others can read.
+      // Every member needs the same key, and mongod refuses a file that other users can read.
       const keyFile = join(path, 'keyfile');
       await writeFile(keyFile, KEY_FILE, { mode: 0o400 });
-      const args = ['--replSet', 'petstore', '--keyFile', keyFile, ...FAST];
+      const args = ['--replSet', 'petstore', '--keyFile', keyFile, ...FAST_JOURNAL];
       const mongod = await runMongod({ directory: path, args });
-      owned.defer(mongod.kill);
+      resources.defer(mongod.kill);
       return mongod;
     });
     members.push(...(await Promise.all(starts)));
   });
-  afterAll(() => owned.disposeAsync());
+  afterAll(() => resources.disposeAsync());
 
-  it('create a replica set with its first user, and can be repeated', async () => {
-    // The third member does not run: the others are a majority.
+  it('create a replica set with its first user, and change nothing when they are repeated', async () => {
+    // The third member does not run. The first two members are a majority.
     const third = `127.0.0.1:${await freePort()}`;
     const MEMBERS = [...addresses(), third].join(',');
     const env = { ...PASSWORDS, REPLICA_SET: 'petstore', MEMBERS };
@@ -85,7 +85,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(printed);
     expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(done);
 
-    root = owned.use(await new MongoClient(rootUrl()).connect());
+    root = resources.use(await new MongoClient(rootUrl()).connect());
     const admin = root.db('admin');
     const { config } = await admin.command({ replSetGetConfig: 1 });
     const hosts = config.members.map(({ host }: { readonly host: string }) => host);
@@ -95,9 +95,9 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
       'requires authentication',
     );
 
-    // One member is enough for the roles.
-    const alone = { ...config, members: config.members.slice(0, 1), version: config.version + 1 };
-    await admin.command({ replSetReconfig: alone, force: true });
+    // The tests of the roles need only one member.
+    const singleMember = { ...config, members: config.members.slice(0, 1), version: config.version + 1 };
+    await admin.command({ replSetReconfig: singleMember, force: true });
     await members[1]?.kill();
   });
 
@@ -125,11 +125,11 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await new MongoClient(serviceUrl()).connect().then((client) => client.close());
   });
 
-  it('let the service change no pet', async () => {
+  it('give the service no privilege to change a pet', async () => {
     const actions: WhilePetsNeverChange<readonly string[]> = ['find', 'insert', 'listIndexes'];
     const { roles } = await root.db(DATABASE).command({ rolesInfo: 'petstoreService', showPrivileges: true });
-    const onPets = roles[0].privileges.find((one: Privilege) => one.resource.collection === 'pets');
-    expect(onPets.actions).toStrictEqual(actions);
+    const petsPrivilege = roles[0].privileges.find((one: Privilege) => one.resource.collection === 'pets');
+    expect(petsPrivilege.actions).toStrictEqual(actions);
   });
 
   it('report which variables are missing', async () => {
@@ -157,13 +157,13 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await use();
 
     const unneeded: string[] = [];
-    const actions = privileges.flatMap((privilege) =>
+    const allActions = privileges.flatMap((privilege) =>
       privilege.actions.map((action) => ({ privilege, action })),
     );
-    for (const { privilege, action } of actions) {
-      const rest = privilege.actions.filter((other) => other !== action);
-      // A privilege without actions is not allowed.
-      const fewer = privileges.map((one) => (one === privilege ? { ...one, actions: rest } : one));
+    for (const { privilege, action } of allActions) {
+      const actions = privilege.actions.filter((other) => other !== action);
+      // MongoDB does not allow a privilege without actions, so it is left out.
+      const fewer = privileges.map((one) => (one === privilege ? { ...one, actions } : one));
       await db.command({ updateRole: role, privileges: fewer.filter((one) => one.actions.length > 0) });
       await use().then(
         () => unneeded.push(`${action} on ${privilege.resource.collection}`),
@@ -177,12 +177,12 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
 
   async function useEveryPrivilegeOfTheService(): Promise<void> {
     await emptyCollections();
-    await using opened = new AsyncDisposableStack();
+    await using openStorages = new AsyncDisposableStack();
     const warn = (line: string) => {
       throw new Error(line);
     };
     const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false, log: { warn } });
-    opened.defer(storage.close);
+    openStorages.defer(storage.close);
     await storage.pets.insert(aPet());
     await storage.pets.insertOnce(aPet(), idempotencyFor('a'));
     await storage.pets.findById(1n);
@@ -192,7 +192,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await storage.limiter.take('tom', { requests: 1, seconds: 60 });
     await storage.probe.check();
     const commandLine = await openMongoArchive(serviceUrl());
-    opened.defer(() => commandLine.close());
+    openStorages.defer(() => commandLine.close());
     await commandLine.keys.expire(aKey().id, at(2));
     await commandLine.keys.revoke(aKey().id, at(2));
     await commandLine.keys.list();
@@ -202,9 +202,9 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
 
   async function useEveryPrivilegeOfTheImporter(): Promise<void> {
     await emptyCollections();
-    await using opened = new AsyncDisposableStack();
+    await using openStorages = new AsyncDisposableStack();
     const { archive, keys, close } = await openMongoArchive(urlOf('importer'));
-    opened.defer(close);
+    openStorages.defer(close);
     await archive.reserve(3n);
     await archive.write([anArchivedPet({ id: 1n }), anArchivedPet({ id: 3n })]);
     await keys.insert(aKey());

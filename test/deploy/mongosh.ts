@@ -1,6 +1,7 @@
 /**
- * Stands in for mongosh, which is 150 MB: runs a script with the few globals that ours use. As in mongosh, calls wait for
- * their results and throw the server's errors.
+ * A replacement for mongosh, which needs 150 MB. It runs a script with the few globals that the scripts of
+ * `deploy/mongodb` use. As in mongosh, a call waits for its result, and throws the error of the server: a worker sends
+ * the command to the server, and the main thread waits.
  *
  *   node test/deploy/mongosh.ts URI SCRIPT
  */
@@ -9,7 +10,7 @@ import { runInNewContext } from 'node:vm';
 import { isMainThread, MessageChannel, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads';
 import { BSON, type Document, MongoClient, type MongoClientOptions } from 'mongodb';
 
-/** Commands and replies cross the threads as text, because BSON's types would arrive as plain objects. */
+/** Commands and replies pass between the threads as texts, because objects of BSON would arrive without their types. */
 const { EJSON } = BSON;
 
 type Call = { readonly database: string; readonly command: string };
@@ -19,16 +20,16 @@ type Outcome = { readonly reply: string } | { readonly message: string; readonly
 if (isMainThread) {
   const [uri = '', script = ''] = process.argv.slice(2);
   const { port1: requests, port2 } = new MessageChannel();
-  const settled = new Int32Array(new SharedArrayBuffer(4));
+  const isSettled = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(new URL(import.meta.url), {
-    workerData: { uri, port: port2, settled },
+    workerData: { uri, port: port2, isSettled },
     transferList: [port2],
   });
 
   const ask = (request: Call | Login): Document => {
-    Atomics.store(settled, 0, 0);
+    Atomics.store(isSettled, 0, 0);
     requests.postMessage(request, []);
-    Atomics.wait(settled, 0, 0);
+    Atomics.wait(isSettled, 0, 0);
     const outcome = receiveMessageOnPort(requests)?.message as Outcome;
     if ('reply' in outcome) return EJSON.parse(outcome.reply);
     throw Object.assign(new Error(outcome.message), { code: outcome.code });
@@ -46,7 +47,7 @@ if (isMainThread) {
     await worker.terminate();
   }
 } else {
-  const { uri, port, settled } = workerData;
+  const { uri, port, isSettled } = workerData;
   let client = new MongoClient(uri);
   const answer = async (request: Call | Login): Promise<Document> => {
     if ('command' in request) return client.db(request.database).command(EJSON.parse(request.command));
@@ -60,7 +61,7 @@ if (isMainThread) {
       ({ message, code }) => ({ message, code }),
     );
     port.postMessage(outcome);
-    Atomics.store(settled, 0, 1);
-    Atomics.notify(settled, 0);
+    Atomics.store(isSettled, 0, 1);
+    Atomics.notify(isSettled, 0);
   });
 }

@@ -8,34 +8,36 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const runFile = promisify(execFile);
 
-const OFFICIAL = 'node:26-slim';
-const OWN = 'petstore-tests-node';
+const NODE_SLIM = 'node:26-slim';
+/** The image that this file makes. */
+const OWN_IMAGE = 'petstore-tests-node';
 
+/** The programs of busybox in the image. */
 const APPLETS = ['sh', 'env', 'cat', 'cp', 'chmod', 'chown', 'ln', 'ls', 'mkdir', 'rm', 'sleep', 'uname'];
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** Why {@link findNodeImage} would fail here, or `undefined`. */
 export async function nodeImageProblem(): Promise<string | undefined> {
-  if (process.env['NODE_IMAGE'] || (await hasImage(OFFICIAL)) || (await onPath('busybox'))) return undefined;
+  if (process.env['NODE_IMAGE'] || (await hasImage(NODE_SLIM)) || (await onPath('busybox'))) return undefined;
   return 'no image with Node 26: set NODE_IMAGE, or install busybox-static';
 }
 
 /**
- * The name of an image with Node 26, npm and a shell: `NODE_IMAGE`, the official one if the engine has it, or one made of
- * the Node of this process, npm and busybox, which is removed when this process ends.
+ * Returns the name of an image with Node 26, npm and a shell: `NODE_IMAGE`, or the official image if the engine has it,
+ * or a new image. The new image has the Node of this process, npm and busybox. It is removed when this process ends.
  *
- * @throws {Error} when there is no busybox, and when the image cannot be made
+ * @throws {Error} when there is no busybox, or when the new image cannot be made
  */
 export async function findNodeImage(): Promise<string> {
-  const given = process.env['NODE_IMAGE'];
-  if (given) return given;
-  if (await hasImage(OFFICIAL)) return OFFICIAL;
+  const configuredImage = process.env['NODE_IMAGE'];
+  if (configuredImage) return configuredImage;
+  if (await hasImage(NODE_SLIM)) return NODE_SLIM;
   await using directory = await temporaryDirectory('node-image');
   await makeRoot(directory.path);
-  removeLater('image', 'rm', '--force', OWN);
+  removeLater('image', 'rm', '--force', OWN_IMAGE);
   const changes = [
     'ENV PATH=/usr/local/bin:/usr/bin:/bin',
-    // Where this machine reaches the registry through a proxy of its own.
+    // This variable is set on a machine that reaches the npm registry through a proxy with its own certificate.
     ...(process.env['NODE_EXTRA_CA_CERTS'] ? [`ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`] : []),
   ].flatMap((change) => ['--change', change]);
   await runFile('sh', [
@@ -45,9 +47,9 @@ export async function findNodeImage(): Promise<string> {
     directory.path,
     ...changes,
     '-',
-    OWN,
+    OWN_IMAGE,
   ]);
-  return OWN;
+  return OWN_IMAGE;
 }
 
 async function hasImage(name: string): Promise<boolean> {
@@ -57,28 +59,28 @@ async function hasImage(name: string): Promise<boolean> {
   );
 }
 
-/** Makes a root file system: Node, npm, busybox, and the shared libraries of Node where its loader looks for them. */
+/** Makes a root file system with Node, npm, busybox, and the shared libraries of Node at the paths of this machine. */
 async function makeRoot(root: string): Promise<void> {
-  const put = async (from: string, to = from) => {
+  const copyToRoot = async (from: string, to = from) => {
     await mkdir(dirname(join(root, to)), { recursive: true });
     await cp(from, join(root, to), { recursive: true, dereference: true });
   };
   await chmod(root, 0o755);
-  await put(process.execPath, '/usr/local/bin/node');
+  await copyToRoot(process.execPath, '/usr/local/bin/node');
   const npm = await realpath((await onPath('npm')) ?? 'no npm');
-  await put(join(npm, '../..'), '/usr/local/lib/node_modules/npm');
+  await copyToRoot(join(npm, '../..'), '/usr/local/lib/node_modules/npm');
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
-  await put((await onPath('busybox')) ?? 'no busybox', '/bin/busybox');
+  await copyToRoot((await onPath('busybox')) ?? 'no busybox', '/bin/busybox');
   for (const applet of APPLETS) await symlink('busybox', join(root, 'bin', applet));
   await mkdir(join(root, 'usr/bin'));
   await symlink('/bin/busybox', join(root, 'usr/bin/env'));
   const { stdout: libraries } = await runFile('ldd', [process.execPath]);
   const paths = Array.from(libraries.matchAll(/\/\S+/g), ([path]) => path);
-  for (const path of paths) await put(path);
-  // The rest of glibc, for the bundler.
+  for (const path of paths) await copyToRoot(path);
+  // The bundler needs further libraries of glibc.
   const glibc = dirname(paths.find((path) => path.endsWith('/libc.so.6')) ?? '/lib');
-  for (const name of ['librt.so.1', 'libutil.so.1', 'libresolv.so.2']) await put(join(glibc, name));
-  await put(CERTIFICATES);
+  for (const name of ['librt.so.1', 'libutil.so.1', 'libresolv.so.2']) await copyToRoot(join(glibc, name));
+  await copyToRoot(CERTIFICATES);
   await mkdir(join(root, 'tmp'));
   await chmod(join(root, 'tmp'), 0o1777);
   await mkdir(join(root, 'root'));

@@ -23,23 +23,25 @@ import { PAIR, ROOT_CERT } from '../support/tls/pem-files.ts';
 
 const PET = '{"name":"Rex","categoryId":7}';
 const POST = 'POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n';
-/** Of what an instance reads, all that is no request of a check. */
+/** Whether an instance has read this piece from a POST. The health checks of a proxy are GET requests. */
 const isPost = (piece: string) => !piece.startsWith('GET');
 const NO_ANSWER = 'the proxy got no answer from the service';
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
 
 /**
- * Runs a proxy with its configuration in `deploy` on one machine, in front of two instances.
+ * Runs a proxy with its configuration in `deploy` on this machine, in front of two instances.
  *
- * @param others further texts of the configuration, and what takes their place
+ * @param first the host and port of the first instance
+ * @param second the host and port of the second instance
+ * @param texts further texts of the configuration, each with its replacement
  */
-async function startProxy(proxy: Proxy, one: string, other: string, others: Record<string, string> = {}) {
+async function startProxy(proxy: Proxy, first: string, second: string, texts: Record<string, string> = {}) {
   const [port, folder] = [await freePort(), await testDirectory()];
   let config = await readFile(join(ROOT, 'deploy', proxy.file), 'utf8');
-  const instances = { '127.0.0.1:3001': one, '127.0.0.1:3002': other };
-  for (const [shipped, text] of Object.entries({ ...proxy.here(port, folder), ...instances, ...others })) {
-    expect(config).toContain(shipped);
-    config = config.replaceAll(shipped, text);
+  const instances = { '127.0.0.1:3001': first, '127.0.0.1:3002': second };
+  for (const [from, to] of Object.entries({ ...proxy.localTexts(port, folder), ...instances, ...texts })) {
+    expect(config).toContain(from);
+    config = config.replaceAll(from, to);
   }
   const path = join(folder, basename(proxy.file));
   await writeFile(path, config);
@@ -51,11 +53,11 @@ async function startProxy(proxy: Proxy, one: string, other: string, others: Reco
   };
   await expect.poll(isUp).toBe(true);
   expect(program.stdout + program.stderr).not.toMatch(/WARNING|ALERT|\[warn\]|not formatted|deprecated/);
-  /** Connects from an address of loopback. The proxy may close the connection at once. */
+  /** Connects from an address of loopback. The proxy may close the connection immediately. */
   const dial = (localAddress: string): Socket => {
     const socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
     onTestFinished(() => void socket.destroy());
-    // A closed connection is one that was reset, too.
+    // A reset of the connection is no failure: the proxy may close a connection in this way.
     return socket.on('error', () => {});
   };
   return { url, program, dial, folder };
@@ -64,19 +66,19 @@ async function startProxy(proxy: Proxy, one: string, other: string, others: Reco
 for (const proxy of PROXIES) await describeWith(proxy, testsOf);
 await describeWith(PROXIES[0], testsOfHaproxy);
 
-/** The tests of a proxy, which are left out where it is not installed. */
+/** Describes the tests of a proxy. They are left out if the proxy is not installed. */
 async function describeWith(proxy: Proxy, tests: (proxy: Proxy) => void): Promise<void> {
   const name = dirname(proxy.file);
-  const none = (await onPath(name)) === undefined;
-  describe.skipIf(none)(`${name}${none ? ` (left out: no ${name}: install it)` : ''}`, () => {
+  const isMissing = (await onPath(name)) === undefined;
+  describe.skipIf(isMissing)(`${name}${isMissing ? ` (left out: no ${name}: install it)` : ''}`, () => {
     tests(proxy);
   });
 }
 
 function testsOf(proxy: Proxy): void {
-  const start = (one: string, other = one, others = {}) => startProxy(proxy, one, other, others);
+  const start = (first: string, second = first, texts = {}) => startProxy(proxy, first, second, texts);
 
-  it('replaces the forwarded headers that the service trusts', async () => {
+  it('replaces the forwarded headers of a client, because the service trusts these headers', async () => {
     const service = await startService({ TRUST_PROXY: 'true' });
     const { host } = new URL(service.url);
     const { url } = await start(host);
@@ -87,10 +89,10 @@ function testsOf(proxy: Proxy): void {
     }
     const answer = await fetch(`${url}/v1/pets?limit=1`, { headers: spoofed });
     expect(answer.headers.get('link')).toMatch(new RegExp(`^<${RegExp.escape(url)}/v1/pets`));
-    // HAProxy connects to the service from another address.
-    const asking = get(`${url}/nothing`, { headers: spoofed, localAddress: '127.0.0.2' });
-    await once(asking, 'response');
-    asking.destroy();
+    // The proxy itself connects from 127.0.0.1, so the service knows 127.0.0.2 from a forwarded header.
+    const request = get(`${url}/nothing`, { headers: spoofed, localAddress: '127.0.0.2' });
+    await once(request, 'response');
+    request.destroy();
     await expect
       .poll(() => service.log.find(({ status }) => status === 404))
       .toMatchObject({ client: '127.0.0.2' });
@@ -102,8 +104,8 @@ function testsOf(proxy: Proxy): void {
     const [port, file] = [await freePort(), join(await testDirectory(), 'pair.pem')];
     await writeFile(file, PAIR.cert + PAIR.key);
     const { url } = await start(host, host, proxy.tls(port, file));
-    const lie = { host: 'petstore.example', 'x-forwarded-proto': 'http' };
-    const address = { host: '127.0.0.1', port, servername: 'localhost', ca: ROOT_CERT, headers: lie };
+    const spoofed = { host: 'petstore.example', 'x-forwarded-proto': 'http' };
+    const address = { host: '127.0.0.1', port, servername: 'localhost', ca: ROOT_CERT, headers: spoofed };
     const [overTls] = (await once(getOverTls(address), 'response')) as [IncomingMessage];
     expect(await json(overTls)).toMatchObject({ docs: 'https://petstore.example/docs' });
     expect(overTls.headers['strict-transport-security']).toBe('max-age=31536000');
@@ -112,94 +114,94 @@ function testsOf(proxy: Proxy): void {
   });
 
   it('fails no request while the instances of one machine restart one after the other', async ({ skip }) => {
-    if (mongo === undefined) skip('no MongoDB, which the instances share');
+    if (mongo === undefined) skip('there is no MongoDB, which the instances would share');
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
     const directory = await installation();
-    // It waits for a line, as the real one waits for the instance.
+    // On `restart`, this script waits for a line of input. The real systemctl waits until the instance runs.
     const systemctl = '#!/bin/sh\necho "$@"\ncase $1 in restart) read -r line ;; esac\n';
     await writeFile(join(directory, 'commands/systemctl'), systemctl, { mode: 0o755 });
-    const prepared = await bash(blockOf('Start the services'), { DATABASE_URL }, directory).succeeded();
-    expect(prepared).toContain('enable --now petstore@3001 petstore@3002\n');
-    const instances = [await instance(DATABASE_URL), await instance(DATABASE_URL)] as const;
+    const printed = await bash(blockOf('Start the services'), { DATABASE_URL }, directory).succeeded();
+    expect(printed).toContain('enable --now petstore@3001 petstore@3002\n');
+    const instances = [await unitInstance(DATABASE_URL), await unitInstance(DATABASE_URL)] as const;
     const running = [await instances[0].start(), await instances[1].start()];
     const { url, program, folder } = await start(instances[0].address, instances[1].address);
-    const checked = bash(blockOf('Start the proxy').replace('http://127.0.0.1:8080', url), {}, directory);
-    expect(await checked.succeeded()).toBe('[]');
+    const check = bash(blockOf('Start the proxy').replace('http://127.0.0.1:8080', url), {}, directory);
+    expect(await check.succeeded()).toBe('[]');
     const steps = blockOf(`Restart the services${proxy.file === 'nginx/nginx.conf' ? ' behind nginx' : ''}`);
     const operator = bash(steps.replaceAll('/run/petstore-out', folder), {}, directory);
-    const over = new AbortController();
-    onTestFinished(() => over.abort());
+    const clientsEnd = new AbortController();
+    onTestFinished(() => clientsEnd.abort());
     const answers: number[][] = [[], [], [], []];
     const clients = answers.map(async (statuses) => {
-      while (!over.signal.aborted) {
+      while (!clientsEnd.signal.aborted) {
         statuses.push((await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET })).status);
       }
     });
-    /** Waits until each client has had so many answers more. */
-    const pass = async (count: number) => {
-      const before = answers.map(({ length }) => length);
-      await expect.poll(() => answers.every(({ length }, i) => length >= before[i]! + count)).toBe(true);
+    /** Waits until each client has received `count` more answers. */
+    const waitForAnswers = async (count: number) => {
+      const counts = answers.map(({ length }) => length);
+      await expect.poll(() => answers.every(({ length }, i) => length >= counts[i]! + count)).toBe(true);
     };
     for (const [index, { start: startAgain, address }] of instances.entries()) {
-      await pass(12);
+      await waitForAnswers(12);
       await operator.printed(new RegExp(`restart petstore@300${index + 1}\n`));
       const stopping = running[index]!;
       stopping.signal('SIGTERM');
-      // The delay is longer than the checks and the last requests to this instance take.
-      const noticed = (text: string) =>
-        program.printed(new RegExp(text.replace('N', `${index + 1}`).replace('ADDRESS', address)));
-      await noticed(proxy.down);
-      await pass(1);
+      // The instance stops only on SIGUSR2: after the proxy has noticed, and after the last requests to this instance.
+      const waitForNotice = (pattern: string) =>
+        program.printed(new RegExp(pattern.replace('N', `${index + 1}`).replace('ADDRESS', address)));
+      await waitForNotice(proxy.downPattern);
+      await waitForAnswers(1);
       stopping.signal('SIGUSR2');
       expect(await stopping.ended, stopping.stderr).toStrictEqual({ code: 0, signal: null });
       await startAgain();
-      await noticed(proxy.up);
+      await waitForNotice(proxy.upPattern);
       operator.write('\n');
     }
     await operator.succeeded();
-    await pass(12);
-    over.abort();
+    await waitForAnswers(12);
+    clientsEnd.abort();
     await Promise.all(clients);
     expect(new Set(answers.flat())).toStrictEqual(new Set([201]));
     expect(await db.collection('pets').countDocuments()).toBe(answers.flat().length);
   });
 
   it('passes a request to the service only when its body is complete', async () => {
-    const { address, pieces } = await hangingUp();
+    const { address, pieces } = await startClosingInstance();
     const { dial } = await start(address);
     const slow = dial('127.0.0.2');
     slow.write(`${POST}Transfer-Encoding: chunked\r\n\r\n`);
     for (const byte of PET) {
       slow.write(`1\r\n${byte}\r\n`);
-      // Meanwhile the proxy reads the byte.
+      // This request gives the proxy time to read the byte.
       expect(await isServed(dial('127.0.0.3'))).toBe(true);
     }
     slow.write('0\r\n\r\n');
     await once(slow, 'data');
-    // Some proxies send the head before the body.
+    // Some proxies send the head and the body in two pieces.
     const [head = '', ...body] = pieces.filter(isPost);
     expect(head + body.join('')).toContain(PET);
     expect(body.length).toBeLessThan(2);
   });
 
-  it('sends no request twice, and answers an error in the form of the service', async () => {
-    const [one, other] = [await hangingUp(), await hangingUp()];
+  it('sends a request only once when the instance closes the connection, and answers in the error format of the service', async () => {
+    const [one, other] = [await startClosingInstance(), await startClosingInstance()];
     const { url } = await start(one.address, other.address);
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    const passed = { ...headers, traceparent, 'idempotency-key': '"a key"' };
-    const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers: passed, body: PET });
+    const passedHeaders = { ...headers, traceparent, 'idempotency-key': '"a key"' };
+    const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers: passedHeaders, body: PET });
     expect(answer).toMatchObject({ status: 502 });
     expect(answer.headers.get('content-type')).toBe('application/json');
     expect(await answer.json()).toStrictEqual({ code: 'UNAVAILABLE', message: NO_ANSWER, status: 502 });
-    const sent = [...one.pieces, ...other.pieces].filter(isPost).join('');
-    expect(sent.split('POST ')).toHaveLength(2);
-    expect(sent.toLowerCase()).toContain(`traceparent: ${traceparent}\r\n`);
+    const received = [...one.pieces, ...other.pieces].filter(isPost).join('');
+    expect(received.split('POST ')).toHaveLength(2);
+    expect(received.toLowerCase()).toContain(`traceparent: ${traceparent}\r\n`);
   });
 
-  it('sends a POST to the other instance when the first one accepts no connection', async () => {
-    const [dead, { url: service }] = [await hangingUp(), await startService()];
-    const { url } = await start(dead.address, new URL(service).host);
-    dead.server.close();
+  it('sends a POST to the other instance when the first instance accepts no connections', async () => {
+    const [closed, { url: service }] = [await startClosingInstance(), await startService()];
+    const { url } = await start(closed.address, new URL(service).host);
+    closed.server.close();
     for (let pet = 0; pet < 8; pet++) {
       const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
       expect(answer).toMatchObject({ status: 201 });
@@ -215,32 +217,32 @@ function testsOf(proxy: Proxy): void {
     expect(await head.json()).toMatchObject({ status: 431 });
   });
 
-  it('closes the connection of a body that does not end', async () => {
-    const { address } = await hangingUp();
-    const { dial } = await start(address, address, proxy.brief);
+  it('closes the connection of a client whose request body does not end', async () => {
+    const { address } = await startClosingInstance();
+    const { dial } = await start(address, address, proxy.shortTimeouts);
     const slow = dial('127.0.0.2').resume();
     slow.write(`${POST}Content-Length: 9\r\n\r\n`);
     await new Promise((resolve) => slow.once('close', resolve));
   });
 
-  it(`uses ${proxy.connections} connections to an instance for four requests, and closes them before the instance does`, async () => {
-    // The shipped text in `brief` says 30 s.
+  it(`uses ${proxy.connectionCount} connections to an instance for four requests, and closes them before the instance does`, async () => {
+    // The shipped configurations that `shortTimeouts` changes close idle connections after 30 s.
     expect(30_000).toBeLessThan(SERVER_LIMITS.keepAliveTimeoutMs);
-    const used = new Set<Socket>();
+    const usedSockets = new Set<Socket>();
     const server = createHttpServer(({ url, socket }, response) => {
-      if (url === '/used') used.add(socket);
+      if (url === '/used') usedSockets.add(socket);
       response.end();
     });
     server.keepAliveTimeout = 0;
     const address = `127.0.0.1:${await onLoopback(server)}`;
-    const { url } = await start(address, address, proxy.brief);
-    for (let asked = 0; asked < 4; asked++) await (await fetch(`${url}/used`)).text();
-    expect(used.size).toBe(proxy.connections);
-    await expect.poll(() => [...used].every(({ destroyed }) => destroyed)).toBe(true);
+    const { url } = await start(address, address, proxy.shortTimeouts);
+    for (let n = 0; n < 4; n++) await (await fetch(`${url}/used`)).text();
+    expect(usedSockets.size).toBe(proxy.connectionCount);
+    await expect.poll(() => [...usedSockets].every(({ destroyed }) => destroyed)).toBe(true);
   });
 
-  it('answers in the form of the service when no instance is ready', async () => {
-    const one = await hangingUp();
+  it('answers in the error format of the service when no instance is ready', async () => {
+    const one = await startClosingInstance();
     const status = proxy.file === 'nginx/nginx.conf' ? 502 : 503;
     const { url } = await start(one.address);
     one.server.close();
@@ -254,15 +256,15 @@ function testsOf(proxy: Proxy): void {
 }
 
 function testsOfHaproxy(proxy: Proxy): void {
-  const start = (address: string, others = {}) => startProxy(proxy, address, address, others);
+  const start = (address: string, texts = {}) => startProxy(proxy, address, address, texts);
 
   it.each([
     ['have 250 connections', 250, {}],
-    ['have 8 connections while there are many', 8, { 'fe_conn gt 2000': 'fe_conn gt 0' }],
+    ['have 8 connections while all clients have many', 8, { 'fe_conn gt 2000': 'fe_conn gt 0' }],
     ['connect 2,000 times in 10 s', 20, { 'sc_conn_rate(0) gt 2000': 'sc_conn_rate(0) gt 20' }],
-  ])('allows each address %s, and closes further connections', async (_, count, others) => {
-    const { address } = await hangingUp();
-    const { dial } = await start(address, others);
+  ])('allows each address to %s, and closes further connections', async (_, count, texts) => {
+    const { address } = await startClosingInstance();
+    const { dial } = await start(address, texts);
     for (const localAddress of ['127.0.0.2', '127.0.0.3']) {
       const next = () => isServed(dial(localAddress));
       for (let open = 0; open < count; open++) expect(await next()).toBe(true);
@@ -271,22 +273,22 @@ function testsOfHaproxy(proxy: Proxy): void {
   });
 
   it.each([
-    ['a body that does not end', 408, 'application/json', `${POST}Content-Length: 9\r\n\r\n`],
-    ['a head that does not end', 408, 'text/html', POST],
-    ['a head with 102 headers', 400, 'text/html', `${POST}${'a:b\r\n'.repeat(101)}\r\n`],
-    ['HTTP/2 without TLS', 400, '(?:text/html|application/json)', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-  ])('answers %s with %i, as %s, without a request id', async (_, status, form, request) => {
-    const { address } = await hangingUp();
+    [408, 'application/json', 'a body that does not end', `${POST}Content-Length: 9\r\n\r\n`],
+    [408, 'text/html', 'a head that does not end', POST],
+    [400, 'text/html', 'a head with 102 headers', `${POST}${'a:b\r\n'.repeat(101)}\r\n`],
+    [400, '(?:text/html|application/json)', 'HTTP/2 without TLS', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ])('sends the answer %i of type %s, without a request id, to %s', async (status, type, _, request) => {
+    const { address } = await startClosingInstance();
     const { dial } = await start(address, { 'http-request 1m': 'http-request 100ms' });
     const socket = dial('127.0.0.2').setEncoding('latin1');
     socket.write(request);
     const [answer] = (await once(socket, 'data')) as [string];
-    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*^content-type: ${form}\\r$`, 'ims'));
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*^content-type: ${type}\\r$`, 'ims'));
     expect(answer).not.toMatch(/^x-request-id/im);
   });
 }
 
-/** Whether a proxy answers on a connection. HAProxy closes those that it refuses. */
+/** Whether a proxy answers on a connection. HAProxy closes a connection that it refuses. */
 async function isServed(socket: Socket): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   socket.once('data', () => resolve(true)).once('close', () => resolve(false));
@@ -294,8 +296,8 @@ async function isServed(socket: Socket): Promise<boolean> {
   return await promise;
 }
 
-/** An instance of the systemd unit. Its start resolves when systemd would call it started: with /readyz. */
-async function instance(DATABASE_URL: string) {
+/** An instance of the systemd unit. `start` resolves when systemd would call the instance started: when it is ready. */
+async function unitInstance(DATABASE_URL: string) {
   const { command, environment } = await systemdUnit(await freePort());
   const env = { ...environment, API_KEYS: KEY, DATABASE_URL, ...LONG_DELAY };
   const program = command('ExecStart').replace(
@@ -311,8 +313,11 @@ async function instance(DATABASE_URL: string) {
   return { address: `${env['HOST']}:${env['PORT']}`, start };
 }
 
-/** An instance that is ready, and hangs up on every POST after it has read it. It keeps the pieces that it reads. */
-async function hangingUp() {
+/**
+ * Starts an instance that answers every GET, and closes the connection of every POST after it has read the POST. The
+ * list `pieces` has all pieces that the instance has read.
+ */
+async function startClosingInstance() {
   const pieces: string[] = [];
   const server = createServer((socket) => {
     let request = '';

@@ -12,7 +12,7 @@ import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 const EXECUTABLE = '/usr/local/bin/petstore';
 
-/** systemd's rating from 0 (safe) to 10. It calls units from 4.5 on "medium". */
+/** systemd rates the exposure of a unit from 0 (safe) to 10. It calls 4.5 and more "medium". */
 const MAX_EXPOSURE = 2;
 
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
@@ -22,8 +22,8 @@ const unit = await systemdUnit(3001);
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-/** The unit with an executable that exists: what `systemd-analyze` checks. */
-async function installed(): Promise<string> {
+/** Writes the unit to a file with an executable that exists, because `systemd-analyze` checks this, too. */
+async function installUnit(): Promise<string> {
   const directory = await testDirectory();
   const executable = join(directory, 'petstore');
   await writeFile(executable, '#!/bin/sh\n', { mode: 0o755 });
@@ -37,7 +37,7 @@ function execute(setting: string, env: Readonly<Record<string, string>>): Progra
 }
 
 async function analyze(...args: readonly string[]): Promise<string> {
-  const program = run('systemd-analyze', [...args, await installed()]);
+  const program = run('systemd-analyze', [...args, await installUnit()]);
   expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
   return program.stdout + program.stderr;
 }
@@ -49,7 +49,7 @@ describe.skipIf(!hasAnalyze)(
       expect(await analyze('verify', '--man=no')).toBe('');
     });
 
-    it('is hardened', async () => {
+    it(`has an exposure of at most ${MAX_EXPOSURE}`, async () => {
       const report = await analyze('security', '--offline=true');
       const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(report)?.[1]);
       expect(exposure, report).toBeLessThanOrEqual(MAX_EXPOSURE);
@@ -60,8 +60,8 @@ describe.skipIf(!hasAnalyze)(
 describe.skipIf(!hasCurl)(
   `the commands of the systemd unit${hasCurl ? '' : ' (left out: no curl: install it)'}`,
   () => {
-    /** Runs a service and the command that waits for it. */
-    async function started(env: Readonly<Record<string, string>>): Promise<Program> {
+    /** Runs a service, and the command of the unit that waits for the service. */
+    async function startAndWait(env: Readonly<Record<string, string>>): Promise<Program> {
       const address = { PORT: `${await freePort()}`, ...env };
       const waiting = execute('ExecStartPost', address);
       const service = runService({ API_KEYS: KEY, ...address });
@@ -75,14 +75,14 @@ describe.skipIf(!hasCurl)(
       skip,
     }) => {
       if (!HAS_IPV6) skip(NO_IPV6);
-      const service = await started({ HOST: '::1', ...TLS });
+      const service = await startAndWait({ HOST: '::1', ...TLS });
       const reload = execute('ExecReload', { ...TLS, MAINPID: `${service.pid}` });
       expect(await reload.ended).toStrictEqual({ code: 0, signal: null });
       await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
     });
 
-    it('wait for /readyz over IPv4, and refuse a reload without a certificate', async () => {
-      const service = await started({ HOST: '127.0.0.1' });
+    it('wait for /readyz over IPv4, and fail a reload when the service has no certificate', async () => {
+      const service = await startAndWait({ HOST: '127.0.0.1' });
       const reload = execute('ExecReload', { MAINPID: `${service.pid}` });
       expect(await reload.ended).toStrictEqual({ code: 1, signal: null });
       expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
@@ -91,8 +91,8 @@ describe.skipIf(!hasCurl)(
   },
 );
 
-it('the systemd template unit gives an instance its port, and the time that a drain behind HAProxy takes', () => {
+it('the systemd unit sets the port of its instance, and gives it the time for a drain behind HAProxy', () => {
   expect(unit.environment).toMatchObject({ HOST: '127.0.0.1', PORT: '3001' });
-  // SHUTDOWN_DELAY, SHUTDOWN_TIMEOUT, and 3 s to close the storage.
+  // The sum of SHUTDOWN_DELAY, SHUTDOWN_TIMEOUT, and 3 s to close the storage.
   expect(Number.parseInt(unit.setting('TimeoutStopSec'), 10)).toBeGreaterThanOrEqual(25 + 25 + 3);
 });
