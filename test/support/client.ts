@@ -85,7 +85,7 @@ export async function stalledCreate(
  * resolves at the first connection.
  */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
-  // Without a listener, the error of a connection that its client resets would end this process.
+  // A client may reset its connection. Without this listener, the error would end this process.
   const server = createServer((socket) => socket.on('error', () => {}));
   return { port: String(await onLoopback(server)), asked: once(server, 'connection') };
 }

@@ -7,7 +7,7 @@ import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** Replacements for the defaults: recorded output streams, an empty input, all storages, and no action on SIGHUP. */
+/** Replacements for the defaults, which are recorded outputs, an empty input, all storages, and no action on SIGHUP. */
 type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
 
 /** A command that runs in this process. By default its environment has a free port and a storage in memory. */
@@ -85,8 +85,8 @@ export const succeeds = runnerExpecting(0);
 export const fails = runnerExpecting(FAILED);
 
 /**
- * Runs a command that must fail, and must print nothing on standard output. `message` as a string is the only line on
- * standard error, without the prefix `petstore: `. `message` as a regular expression must match the standard error.
+ * Runs a command that must fail, and must print nothing on standard output. If `message` is a string, it must be the
+ * only line on standard error, after `petstore: `. A regular expression must match the standard error.
  */
 export async function refused(
   args: readonly string[],

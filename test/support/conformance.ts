@@ -132,7 +132,7 @@ function commonProblems({ method, path, status, headers, body }: SeenResponse): 
 }
 
 /**
- * The problems of a response to a request that is no operation of the document. The path of the request is outside
+ * The problems of a response to a request for which the document has no operation. The path of the request is outside
  * `/v1`, or is unknown, or does not support the method.
  */
 function problemsOutsideDocument(response: SeenResponse): string[] {
@@ -203,7 +203,7 @@ function headerProblems(name: string, value: string, schema: Schema): string[] {
 
 const validators = new Map<object, ValidateFunction>();
 
-/** The violations of a schema of the document by a value. The list is empty if the value is valid. */
+/** The errors of a value according to a schema of the document. The list is empty if the value is valid. */
 export function violations(schema: object, value: unknown): readonly ErrorObject[] {
   let validate = validators.get(schema);
   if (validate === undefined) {

@@ -38,7 +38,7 @@ type Request = {
 export const KEY = 'a-key-of-the-tests';
 const KEY_LABEL = 'tests';
 
-/** A verifier that knows only {@link KEY}, whose caller has these properties. */
+/** A verifier that knows only {@link KEY}. `fields` are properties of the caller who has this key. */
 export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
 }
@@ -76,7 +76,7 @@ export class Api implements AsyncDisposable {
       path,
       headers: Object.fromEntries(sentHeaders) as Record<string, string>,
       agent: this.#agent,
-      // The name that the certificate must have. By default, it would be the name in the Host header.
+      // With TLS, the certificate must have this name. By default, it would need the name in the Host header.
       servername: 'localhost',
     });
     // If an error comes before the answer, `once` rejects below. An error after the answer does not matter.

@@ -91,7 +91,7 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   return outcome.status === 'rejected' ? outcome.reason.message : '';
 }
 
-/** Inserts a fence: a document in place of the pet `id`, which reserves the ids up to `upTo`. */
+/** Inserts a fence: a document that is no pet. It has the id `id`, and reserves all ids up to `upTo`. */
 export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<void> {
   const fence: Document = { _id: new Double(Number(id)), upTo };
   await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });
@@ -134,7 +134,7 @@ export function withOptions(url: string, options: Record<string, string | number
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** Connects a database through a proxy, which is closed when the test is finished. Returns the URL with `options`. */
+/** Puts a proxy in front of a database until the test is finished. The returned URL has these options. */
 export async function throughProxy(url: string, options: Record<string, string | number | boolean> = {}) {
   const proxy = await new TcpProxy(addressOf(url)).listen();
   onTestFinished(() => proxy.close());

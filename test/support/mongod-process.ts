@@ -15,7 +15,7 @@ export type MongodProcess = {
   /** The port on 127.0.0.1. */
   readonly port: number;
   readonly pid: number;
-  /** Kills the process and removes its data. Idempotent. */
+  /** Kills the process, and removes its data. A second call does nothing. */
   readonly stop: () => Promise<void>;
 };
 
@@ -32,7 +32,7 @@ export async function startMongodProcess(args: readonly string[] = []): Promise<
 export type RunningMongod = {
   readonly port: number;
   readonly pid: number;
-  /** Sends SIGKILL and resolves after the exit. Idempotent. */
+  /** Sends SIGKILL, and resolves after the exit. A second call does nothing. */
   readonly kill: () => Promise<void>;
 };
 

@@ -3,7 +3,7 @@ import { NoMongo, start } from './mongodb.ts';
 
 /** Starts the MongoDB server that all test files share, and provides it to `sharedMongo()`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // `npm run test:quick` sets this value. The titles of the tests that need MongoDB then end with "left out".
+  // `npm run test:quick` sets this value. The titles of the tests that need MongoDB then contain "left out".
   if (process.env['TEST_MONGODB'] === 'none') {
     project.provide('mongodb', undefined);
     return async () => {};

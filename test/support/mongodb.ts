@@ -14,7 +14,8 @@ watchCommands();
  * 2. a container, if a Docker engine answers: its image is `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind. `TEST_MONGODB=none` starts no server.
+ * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind of server. With `TEST_MONGODB=none`, there is
+ * no server.
  */
 export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
@@ -22,7 +23,7 @@ export type TestMongo = {
   readonly kind: 'uri' | 'container' | 'process';
 };
 
-/** A server as vitest provides it to the test files, which is possible because this type is serializable. */
+/** A server in the form in which vitest provides it to the test files. This form can be serialized. */
 type SharedMongo = Pick<TestMongo, 'kind'> & { readonly serverUrl: string };
 
 type StartedMongo = SharedMongo & {
@@ -108,10 +109,10 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
   throw new NoMongo(failureReasons);
 }
 
-/** `member` is the address of the server as a member of a replica set. In a container, it has the port inside. */
+/** `member` is the address that the replica set uses. For a container, it has the port inside the container. */
 type StartedServer = { host: string; port: number; member: string; stop: () => Promise<void> };
 
-/** Journal every 5 ms. By default, a linearizable read and the drop of a database wait up to 100 ms for the journal. */
+/** The journal is written every 5 ms. By default, linearizable reads and drops of databases wait up to 100 ms for it. */
 const ARGUMENTS = ['--setParameter', 'enableTestCommands=1', '--journalCommitInterval', '5'];
 
 async function startProcess(args: string[]): Promise<StartedServer> {

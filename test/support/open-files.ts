@@ -1,6 +1,6 @@
 import { readdir, readlink } from 'node:fs/promises';
 
-/** The files in this directory that this process has open. It reads them from /proc, which only Linux has. */
+/** The files in this directory that this process has open. The list is in /proc, which only Linux has. */
 export async function openFilesIn(directory: string): Promise<readonly string[]> {
   const descriptors = await readdir('/proc/self/fd');
   // `readdir` had a descriptor of its own, which is closed now, so `readlink` rejects for it.

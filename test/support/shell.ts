@@ -11,14 +11,14 @@ export async function freshClone(): Promise<string> {
   return directory;
 }
 
-/** One shell, as a person has it who follows a document. The services run in its background. */
+/** A shell in which a test runs commands, as a person does who follows a document. Services run in its background. */
 export class Shell {
   readonly program: Program;
   #blocks = 0;
   #services = 0;
 
   constructor(cwd: string) {
-    // Any free port. 400 requests are enough for the tour of the README. The test of the README meets the limit.
+    // Port 0 means any free port. 400 requests are enough for the tour of the README. After the tour, its test needs more.
     this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
     this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
   }
@@ -34,13 +34,13 @@ export class Shell {
   }
 
   /**
-   * Runs commands, the last of which starts a service. Resolves with a line that the service prints on standard error: by
-   * default the `curl` command to paste.
+   * Runs commands, the last of which starts a service. Resolves with a line that the service prints on standard error:
+   * by default the `curl` command to paste.
    *
    * @param sign the beginning of the line. Every service that this shell starts must print one such line
    */
   async starts(lines: string, sign = '  curl '): Promise<string> {
-    // `npm ci` would remove the packages that this test runs on.
+    // The test does not run `npm ci`, because this command would remove the packages that the test uses.
     const start = lines.replace('npm ci --omit=dev && ', '').replace('PORT=3001', 'PORT=0');
     await this.prints(start.replace(/npm start$/m, 'npm start >&2 &'));
     const printed = new RegExp(`(?:${sign}[^]*?){${++this.#services}}\\n`);

@@ -10,10 +10,10 @@ import { storageHost } from './storage-host.ts';
 
 type Store = ServiceStorage & CheckableStorage & WritableStorage;
 
-/** How many waitTurns of the event loop a read takes: more than a command needs between two of its steps. */
+/** How many turns of the event loop a read takes: more than a command needs between two of its steps. */
 const READ_TURNS = 10;
 
-/** How many waitTurns of the event loop a change takes: more than a command needs for the reads between two changes. */
+/** How many turns of the event loop a change takes: more than a command needs for the reads between two changes. */
 const CHANGE_TURNS = 100;
 
 async function waitTurns(count = READ_TURNS): Promise<void> {
@@ -23,7 +23,7 @@ async function waitTurns(count = READ_TURNS): Promise<void> {
 const READ_METHODS = new Set(['findById', 'list', 'read', 'count', 'greatestId', 'lastId', 'check']);
 
 /**
- * Storages in memory that keep their data between commands. Each call takes effect several waitTurns of the event loop
+ * Storages in memory that keep their data between commands. Each call takes effect several turns of the event loop
  * later, so a command that does not await a call adds to `faults`. Only one caller at a time may have a storage open.
  */
 export class SlowStorages {

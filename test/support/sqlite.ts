@@ -25,7 +25,7 @@ const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 /** A host that ignores warnings, and throws an error where a storage would end the process. */
 export const silentHost = storageHost();
 
-/** A queue for a file that the test neither moves nor removes. By default each commit waits for the disk. */
+/** A commit queue for a file that the test neither moves nor removes. By default each commit waits for the disk. */
 export function commitsTo(
   db: DatabaseSync,
   options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
@@ -157,8 +157,8 @@ export function count(db: DatabaseSync): bigint {
 }
 
 /**
- * The number of transactions in the write-ahead log. The last frame of a transaction has the size of the database, and
- * every valid frame has the salt of the log. https://www.sqlite.org/fileformat.html#the_write_ahead_log
+ * The number of transactions in the write-ahead log. The last frame of a transaction contains the size of the database.
+ * Every valid frame contains the salt of the log. https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */
 export async function commits(file: string): Promise<number> {
   const wal = await readFile(`${file}-wal`);

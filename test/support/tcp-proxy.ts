@@ -48,7 +48,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#nextLoss = { mark, times };
   }
 
-  /** How many of these replies the proxy has not lost so far. */
+  /** How many replies remain to be lost. */
   get repliesToLose(): number {
     return this.#nextLoss?.times ?? 0;
   }
@@ -80,7 +80,7 @@ export class TcpProxy implements AsyncDisposable {
     for (const pair of this.#pairs) this.#pauseOrResume(pair);
   }
 
-  /** Cuts every connection and refuses new ones. Idempotent. */
+  /** Cuts every connection, and refuses new connections. A second call does nothing. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
@@ -98,7 +98,7 @@ export class TcpProxy implements AsyncDisposable {
     const pair: Pair = { client, server, firstChunk: undefined, losesReply: false };
     this.#pairs.add(pair);
     for (const socket of [client, server]) {
-      // The event 'close' follows an error.
+      // An error needs no action, because the event 'close' follows it.
       socket.on('error', () => {}).on('close', () => this.#end(pair));
     }
     client.on('data', (chunk: Buffer) => {

@@ -15,7 +15,7 @@ const MIN_FREE_BYTES = 4 * 2 ** 30;
 /**
  * Creates a directory, which is removed at the latest when this process ends. Use `testDirectory` in a test.
  *
- * @param options.inMemory prefers a file system in memory, where fsync takes no time. False by default.
+ * @param options.inMemory whether to prefer a file system in memory, where fsync takes no time. Default: false
  */
 export async function temporaryDirectory(
   name: string,

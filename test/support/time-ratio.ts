@@ -1,6 +1,6 @@
 const ROUNDS = 10;
 
-/** The time of `first` divided by the time of `second`, each in its fastest round: other work makes rounds slower. */
+/** The time of `first` divided by the time of `second`, each in its fastest round, because other work slows a round. */
 export async function timeRatio(
   first: () => Promise<unknown>,
   second: () => Promise<unknown>,

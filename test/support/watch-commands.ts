@@ -27,7 +27,7 @@ export function watchCommands(): void {
  * Checks the concerns of a command. A write must wait for the journals of a majority, with a time limit. A read must
  * return only what a majority has.
  *
- * @throws {Error} if it does not. The driver then rejects with this error, and does not send the command
+ * @throws {Error} if the command is weaker. The driver then rejects with this error, and does not send the command
  */
 function check({ commandName, command }: CommandStartedEvent): void {
   const { readConcern, writeConcern, commitQuorum, sort, autocommit, $readPreference } = command;
