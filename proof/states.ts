@@ -45,10 +45,10 @@ export const STATES = {
 export type State = keyof typeof STATES;
 
 /** By state: how many schedules, scenarios or cases have reached it, and the number of the first one that has. */
-export type Reached = Map<State, { readonly times: number; readonly first: number }>;
+export type ReachedStates = Map<State, { readonly times: number; readonly first: number }>;
 
 /** Adds the states that the schedule, the scenario or the case with this number has reached. */
-export function noteReached(reached: Reached, states: Iterable<State>, number: number): void {
+export function noteReached(reached: ReachedStates, states: Iterable<State>, number: number): void {
   for (const state of states) {
     const { times, first } = reached.get(state) ?? { times: 0, first: number };
     reached.set(state, { times: times + 1, first });
@@ -56,7 +56,7 @@ export function noteReached(reached: Reached, states: Iterable<State>, number: n
 }
 
 /** Returns one line per state, with its count. The line of a state that was never reached has NEVER as its count. */
-export function describeStates(states: readonly State[], reached: Reached): string {
+export function describeStates(states: readonly State[], reached: ReachedStates): string {
   const lines = states.map((state) => {
     const { times, first } = reached.get(state) ?? { times: 'NEVER' };
     return `${String(times).padStart(8)}  ${STATES[state]}${first === undefined ? '' : ` (first: ${first})`}`;

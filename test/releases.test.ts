@@ -7,7 +7,7 @@ import { SCHEMA } from '../src/adapters/mongodb/schema/collection-plans.ts';
 import { SCHEMA_VERSION as SQLITE_VERSION } from '../src/adapters/sqlite/schema.ts';
 import { STORAGES } from '../src/main/config/storages.ts';
 import { readDocument } from './support/document.ts';
-import { onPath } from './support/mongod-binary.ts';
+import { findOnPath } from './support/mongod-binary.ts';
 import { ROOT, run } from './support/process.ts';
 import { testDirectory } from './support/test-directory.ts';
 
@@ -95,8 +95,8 @@ it('the workflows write the notes of a release from its section in the changelog
 
 it('actionlint finds no error in the workflows', async ({ skip }) => {
   const [command, ...args] =
-    (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
-  if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
+    (await findOnPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
+  if ((await findOnPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
   const found = run(command, [...args, '-version']);
   if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
   const program = run(command, [...args, ...paths]);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterDeath } from '../../test/support/after-death.ts';
+import { runAtProcessEnd } from '../../test/support/after-death.ts';
 import { cpuUsOf } from '../support/cpu-time.ts';
 import { ROOT } from '../support/service.ts';
 import { KEY, type Paging } from './workloads.ts';
@@ -79,7 +79,7 @@ export async function start(contestant: Contestant, url: string): Promise<Runnin
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(child, 'exit');
-  const ending = afterDeath(['kill', '-KILL', `${child.pid}`]);
+  const ending = runAtProcessEnd(['kill', '-KILL', `${child.pid}`]);
   const stop = async (signal: NodeJS.Signals = 'SIGKILL') => {
     child.kill(signal);
     await ended;

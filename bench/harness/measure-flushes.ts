@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { slowFlush } from '../../test/support/slow-flush.ts';
+import { slowFlushVariables } from '../../test/support/slow-flush.ts';
 import { startService } from '../support/service.ts';
 import { quantile } from '../support/statistics.ts';
 import { type Contestant, start } from './contestants.ts';
@@ -63,7 +63,7 @@ export async function measureFlushes(
 ): Promise<FlushResult> {
   const { directory, addedMs, ms } = plan;
   const flushMs = medianFlushMs(directory) + addedMs;
-  const slow = addedMs > 0 ? await slowFlush(directory, addedMs) : {};
+  const slow = addedMs > 0 ? await slowFlushVariables(directory, addedMs) : {};
   const rounds: ReadonlyMap<string, Figures>[] = [];
   Object.assign(process.env, slow);
   try {

@@ -1,6 +1,6 @@
 import { type Browser, chromium } from 'playwright-core';
 import type { TestContext } from 'vitest';
-import { onPath } from '../../test/support/mongod-binary.ts';
+import { findOnPath } from '../../test/support/mongod-binary.ts';
 
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
 
@@ -13,7 +13,7 @@ const MISSING = `no Chromium: set CHROMIUM_BIN, or put one of ${NAMES.join(', ')
  * @throws {Error} when `CI` is `true` and there is no Chromium, or when Chromium does not start
  */
 export async function startChromium({ skip }: Pick<TestContext, 'skip'>): Promise<Browser> {
-  const onPaths = await Promise.all(NAMES.map(onPath));
+  const onPaths = await Promise.all(NAMES.map(findOnPath));
   const executablePath = process.env['CHROMIUM_BIN'] || onPaths.find((path) => path !== undefined);
   if (executablePath === undefined) {
     if (process.env['CI'] === 'true') throw new Error(MISSING);

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { onPath } from '../../test/support/mongod-binary.ts';
+import { findOnPath } from '../../test/support/mongod-binary.ts';
 import { shell } from './shell.ts';
 
 /** A program that a generator needs. `npm` and `python` also stand for the packages that this folder pins. */
@@ -65,7 +65,7 @@ const PACKAGES: Readonly<Partial<Record<Tool, Package>>> = {
 export async function missingPrograms(tools: readonly Tool[]): Promise<readonly string[]> {
   const missing = tools
     .flatMap((tool) => PROGRAMS[tool])
-    .map(async (name) => ((await onPath(name)) === undefined ? [name] : []));
+    .map(async (name) => ((await findOnPath(name)) === undefined ? [name] : []));
   return (await Promise.all(missing)).flat();
 }
 

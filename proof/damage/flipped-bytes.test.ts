@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../test/support/seeded-random.ts';
-import { newFile } from '../../test/support/sqlite.ts';
+import { newPath } from '../../test/support/sqlite.ts';
 import { testDirectory } from '../../test/support/test-directory.ts';
 import { judgeFlip, PETS, type Verdict, writeSmallFile } from './flipped-byte.ts';
 
@@ -33,7 +33,7 @@ function* flipsOf(length: number): Generator<readonly [offset: number, mask: num
 }
 
 async function readSmallFile(sql = ''): Promise<Buffer> {
-  const file = await newFile();
+  const file = await newPath();
   await writeSmallFile(file);
   {
     using db = new DatabaseSync(file);
@@ -77,7 +77,7 @@ describe('a SQLite file with a changed byte', () => {
       const soundBytes = await readSmallFile(`UPDATE pets SET -- a checksum of -1 fits every row
       checksum = -1, idempotency_checksum = iif(idempotency_key IS NULL, NULL, -1); VACUUM`);
 
-      const verdict = await judgeFlip(soundBytes, await newFile(), findOffset(soundBytes), 1);
+      const verdict = await judgeFlip(soundBytes, await newPath(), findOffset(soundBytes), 1);
 
       expect(verdict).toMatchObject({ outcome: 'wrong', reason: expect.stringContaining(damagedRead) });
     },

@@ -30,7 +30,7 @@ import { idempotencyFor } from '../../test/support/archived-pets.ts';
 import { fakeClock } from '../../test/support/fake-clock.ts';
 import { databasePool, freshDatabase, openClient } from '../../test/support/mongo-database.ts';
 import { numbers } from '../../test/support/numbers.ts';
-import { leftOut, mongo } from '../../test/support/shared-mongo.ts';
+import { noMongo, mongo } from '../../test/support/shared-mongo.ts';
 import { askAll, isEqualTo, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
 
@@ -162,7 +162,7 @@ function isUnnoticeable(field: string, type: string, wrongAnswer: string): boole
   return field === 'idem' && type === 'missing';
 }
 
-describe.skipIf(mongo === undefined)(`a document with a field of another type${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a document with a field of another type${noMongo}`, () => {
   it.each(['name', 'categoryId', 'status', 'op', 'idem', 'idem.k', 'idem.fp', 'extra'])(
     'leads to no wrong answer about a pet when the field is %s',
     async (field) => {
@@ -255,7 +255,7 @@ function isOtherValidValue(field: string, value: unknown, answer: unknown): bool
 }
 
 it.skipIf(mongo === undefined)(
-  `a service adds no pets from one second after the index of the Idempotency-Keys is dropped until a migration${leftOut}`,
+  `a service adds no pets from one second after the index of the Idempotency-Keys is dropped until a migration${noMongo}`,
   async () => {
     const { advance } = fakeClock();
     const { url, db } = await freshDatabase(mongo!);

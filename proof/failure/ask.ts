@@ -7,7 +7,7 @@ export type Reply = {
   readonly body: string;
 };
 
-export type Question = {
+export type RequestOptions = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -18,7 +18,7 @@ export type Question = {
 const TIMEOUT_MS = 20_000;
 
 /** Sends one request, without retries. Rejects if there is no complete answer. */
-export function ask(url: string, question: Question = {}): Promise<Reply> {
+export function ask(url: string, question: RequestOptions = {}): Promise<Reply> {
   const { method = 'GET', headers = {}, body, agent } = question;
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type Question, type Reply } from './ask.ts';
+import { ask, type RequestOptions, type Reply } from './ask.ts';
 import type { Outcome, Page, Request, SentRequest } from './history.ts';
 import { listPage } from './list-page.ts';
 import type { SeededRandom } from '../../test/support/seeded-random.ts';
@@ -164,7 +164,7 @@ export class Client implements Disposable {
     return apiKeys.length > 0 && this.#random.chance(0.3) ? this.#random.pick(apiKeys) : undefined;
   }
 
-  #send(path: string, question: Question, apiKey: StoredApiKey | undefined): ReturnType<typeof send> {
+  #send(path: string, question: RequestOptions, apiKey: StoredApiKey | undefined): ReturnType<typeof send> {
     const { urls } = this.#shared;
     const url = urls[this.#urlIndex % urls.length] ?? '';
     return send(url, path, { ...question, agent: this.#agent }, apiKey);
@@ -185,7 +185,7 @@ export class Client implements Disposable {
 export async function send(
   url: string,
   path: string,
-  question: Question,
+  question: RequestOptions,
   apiKey?: StoredApiKey,
 ): Promise<{ readonly sentRequest: SentRequest; readonly reply: Reply | undefined }> {
   const headers = {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { afterDeath } from '../../test/support/after-death.ts';
-import { onPath } from '../../test/support/mongod-binary.ts';
+import { runAtProcessEnd } from '../../test/support/after-death.ts';
+import { findOnPath } from '../../test/support/mongod-binary.ts';
 import { ROOT } from '../../test/support/process.ts';
 import { ask } from './ask.ts';
 import { freePort } from './free-port.ts';
@@ -14,7 +14,7 @@ export async function startHaproxy(
   stage: Stage,
   services: readonly Pick<ServiceProcess, 'url'>[],
 ): Promise<{ readonly url: string; readonly pid: number } | undefined> {
-  const program = await onPath('haproxy');
+  const program = await findOnPath('haproxy');
   if (program === undefined) {
     stage.skipReason = 'no haproxy on the PATH';
     return undefined;
@@ -23,7 +23,7 @@ export async function startHaproxy(
   const [PETSTORE_1 = '', PETSTORE_2 = ''] = services.map(({ url }) => new URL(url).host);
   const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
   const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
-  const cleanUp = afterDeath(['kill', '-KILL', `${proxy.pid}`]);
+  const cleanUp = runAtProcessEnd(['kill', '-KILL', `${proxy.pid}`]);
   stage.resources.defer(async () => {
     proxy.kill('SIGKILL');
     cleanUp.cancel();

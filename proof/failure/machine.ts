@@ -24,6 +24,6 @@ export async function machine(): Promise<readonly string[]> {
 }
 
 /** Returns the load average of the last minute. */
-export function load(): string {
+export function loadAverage(): string {
   return `${loadavg()[0]?.toFixed(1)}`;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../../test/support/process.ts';
-import { load, machine } from './machine.ts';
+import { loadAverage, machine } from './machine.ts';
 import { renderPage } from './page.ts';
 import { describeResult, formatTables, computeTotals } from './results.ts';
 import type { PlayOptions, Result } from './scenario.ts';
@@ -105,7 +105,7 @@ async function playAll(historyDirectory: string): Promise<void> {
 
 async function main(): Promise<void> {
   const historyDirectory = await mkdtemp(join(tmpdir(), 'petstore-histories-'));
-  const loadBefore = load();
+  const loadBefore = loadAverage();
   await playAll(historyDirectory);
 
   const failedCount = results.filter(({ failures }) => failures.length > 0).length;
@@ -121,7 +121,7 @@ async function main(): Promise<void> {
     machine: [
       ...(await machine()),
       `seed ${seed}`,
-      `load average ${loadBefore} at the beginning, ${load()} at the end`,
+      `load average ${loadBefore} at the beginning, ${loadAverage()} at the end`,
     ],
     tables: formatTables(results),
     closing: `${passedCount} passed, ${failedCount} failed, ${skippedCount} left out. ${describeHistories()}.`,

@@ -1,4 +1,4 @@
-import { describeStates, noteReached, type Reached } from '../states.ts';
+import { describeStates, noteReached, type ReachedStates } from '../states.ts';
 import { FAILURE_STATES } from './reached-states.ts';
 import type { Verdict } from './check-history.ts';
 import type { Figures } from './figures.ts';
@@ -114,7 +114,7 @@ export function formatTables(results: readonly Result[]): string {
         .join(''),
     ]);
   });
-  const states: Reached = new Map();
+  const states: ReachedStates = new Map();
   for (const [number, { reachedStates }] of results.entries()) noteReached(states, reachedStates, number + 1);
   const notes = results.flatMap(({ scenario, notes: scenarioNotes, skipReason, failures }) => [
     ...scenarioNotes.map((note) => `- ${scenario}: ${note}`),

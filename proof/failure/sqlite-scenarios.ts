@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { appendFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { slowFlush } from '../../test/support/slow-flush.ts';
-import { afterDeath } from '../../test/support/after-death.ts';
+import { slowFlushVariables } from '../../test/support/slow-flush.ts';
+import { runAtProcessEnd } from '../../test/support/after-death.ts';
 import { killServices } from './kill-service.ts';
 import type { Scenario } from './scenario.ts';
 import { startServiceOn, type SqliteStore } from './sqlite-store.ts';
@@ -16,7 +16,7 @@ const kill: Scenario<SqliteStore> = {
   name: 'SQLite: kill -9 of the service, most often between commits and their flushes, twenty times',
   async play(stage, store) {
     // With slow flushes, a kill most often comes while clients wait for a flush.
-    const slowFlushEnv = await slowFlush(store.directory, 50).catch((error: unknown) => {
+    const slowFlushEnv = await slowFlushVariables(store.directory, 50).catch((error: unknown) => {
       stage.notes.push(`flushes cannot be slowed down here: ${String(error).split('\n')[0]}`);
       return {};
     });
@@ -64,7 +64,7 @@ export async function mountSmallDisk(stage: Stage, directory: string): Promise<b
     stage.skipReason = `no small disk can be mounted here (that needs root): ${String(error).split('\n')[0]}`;
     return false;
   }
-  const cleanUp = afterDeath(['umount', '--lazy', directory]);
+  const cleanUp = runAtProcessEnd(['umount', '--lazy', directory]);
   stage.resources.defer(async () => {
     await runProgram('umount', ['--lazy', directory]);
     cleanUp.cancel();

@@ -4,7 +4,7 @@ import type { Address } from './fuzz-client.ts';
 import { judge } from './judge.ts';
 import { makeCase } from './make-case.ts';
 import { play } from './play.ts';
-import { noteReached, type Reached } from '../states.ts';
+import { noteReached, type ReachedStates } from '../states.ts';
 import { SaneClient } from './sane-client.ts';
 
 /** How many cases are played between two looks at the catalogue. */
@@ -21,7 +21,13 @@ export type Finding = {
   readonly problems: readonly string[];
 };
 
-export type Progress = { requests: number; answers: number; cases: number; pets: number; reached: Reached };
+export type Progress = {
+  requests: number;
+  answers: number;
+  cases: number;
+  pets: number;
+  reached: ReachedStates;
+};
 
 export type CampaignOptions = {
   readonly address: Address;

@@ -5,7 +5,7 @@ import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { startMongo, type TestMongo } from '../../test/support/mongodb.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { SeededRandom } from '../../test/support/seeded-random.ts';
-import { leftOut, mongo } from '../../test/support/shared-mongo.ts';
+import { noMongo, mongo } from '../../test/support/shared-mongo.ts';
 import { MongoClientModel } from './mongo-client-model.ts';
 import { ReplicaSet } from './replica-set.ts';
 import { Simulation } from './simulation.ts';
@@ -42,7 +42,7 @@ class ModelWithoutFaults {
   }
 }
 
-describe.skipIf(mongo === undefined)(`the model of MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the model of MongoDB${noMongo}`, () => {
   let server: TestMongo & { readonly stop: () => Promise<void> };
   let client: MongoClient;
   let db: Db;

@@ -1,5 +1,5 @@
 import { runSchedule, type Scenario } from './run-schedule.ts';
-import { noteReached, type Reached } from '../states.ts';
+import { noteReached, type ReachedStates } from '../states.ts';
 
 export type PlayOptions = {
   readonly seeds: Iterable<number>;
@@ -11,12 +11,12 @@ export type PlayResult = {
    * The violations of the first bad schedule, and the command that replays it. `undefined` if all schedules are good.
    */
   readonly violation: string | undefined;
-  readonly reached: Reached;
+  readonly reached: ReachedStates;
 };
 
 /** Plays one schedule per seed. It ends after the first schedule with a violation. */
 export async function play(scenario: Scenario, { seeds, flaw }: PlayOptions): Promise<PlayResult> {
-  const reached: Reached = new Map();
+  const reached: ReachedStates = new Map();
   for (const seed of seeds) {
     const outcome = await runSchedule(scenario, seed, flaw);
     noteReached(reached, outcome.reached, seed);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort } from '../failure/free-port.ts';
-import { load, machine } from '../failure/machine.ts';
+import { loadAverage, machine } from '../failure/machine.ts';
 import { ReplicaSet } from '../failure/replica-set.ts';
 import { API_KEY, ServiceProcess } from '../failure/service-process.ts';
 import { scrape } from '../../test/support/metrics.ts';
@@ -69,7 +69,7 @@ async function openStore(): Promise<Store> {
 
 async function main(): Promise<void> {
   const minutes = Number(values.minutes);
-  const loadBefore = load();
+  const loadBefore = loadAverage();
   await using store = await openStore();
   const metricsPort = await freePort();
   await using service = await ServiceProcess.start({
@@ -94,7 +94,10 @@ async function main(): Promise<void> {
   const rows = rowsOf(samples, where);
   const facts = {
     store: values.store,
-    machine: [...(await machine()), `load average ${loadBefore} at the beginning, ${load()} at the end`],
+    machine: [
+      ...(await machine()),
+      `load average ${loadBefore} at the beginning, ${loadAverage()} at the end`,
+    ],
     minutes,
     requests,
     pets,

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type Question } from '../failure/ask.ts';
+import { ask, type RequestOptions } from '../failure/ask.ts';
 
 /** The number of requests after which a client opens a new connection. */
 const REQUESTS_PER_CONNECTION = 40;
@@ -11,7 +11,7 @@ const PAUSE_MS = 8;
 const PET = '{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}';
 const WRONG_PET = '{"name":"","categoryId":"seven"}';
 
-type Kind = { readonly path: string; readonly status: number; readonly question?: Question };
+type Kind = { readonly path: string; readonly status: number; readonly question?: RequestOptions };
 
 /** The requests that each client sends in this order, again and again, with the expected status of the answer. */
 const KINDS: readonly Kind[] = [

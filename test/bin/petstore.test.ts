@@ -3,12 +3,12 @@ import { appendFile, copyFile, cp, mkdir, readdir, readlink, symlink, writeFile 
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../support/client.ts';
-import { onPath } from '../support/mongod-binary.ts';
-import { DONE, FAILED, PRETENDS_TO_BE_OLD, ROOT, run, runService, SERVICE_ENV } from '../support/process.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
+import { DONE, FAILED, OLD_NODE_VERSION, ROOT, run, runService, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 test('petstore.js on an old Node names the command that finds a newer Node', async () => {
-  const petstore = runService({ NODE_OPTIONS: PRETENDS_TO_BE_OLD }, ['--version']);
+  const petstore = runService({ NODE_OPTIONS: OLD_NODE_VERSION }, ['--version']);
 
   expect(await petstore.ended).toStrictEqual(FAILED);
   expect(petstore.stdout).toBe('');
@@ -49,7 +49,7 @@ async function cloneWith(nodes: Nodes) {
   const PATH = ['node_modules/.bin', 'path', 'tools'].map((folder) => join(directory, folder)).join(':');
   await mkdir(join(directory, 'tools'));
   for (const tool of ['head', 'ln', 'mkdir', 'npm', 'od', 'readlink', 'rm', 'sh', 'tr', 'uname']) {
-    await symlink((await onPath(tool))!, join(directory, 'tools', tool));
+    await symlink((await findOnPath(tool))!, join(directory, 'tools', tool));
   }
   return { directory, env: { ...SERVICE_ENV, PATH } };
 }
@@ -250,7 +250,7 @@ async function install(files: readonly string[]) {
   for (const file of files) await copyFile(join(ROOT, file), join(directory, file));
   // A dry run needs no network, and npm checks each package in the same way.
   const args = ['ci', '--dry-run', '--offline', '--no-audit', '--cache', join(directory, 'cache')];
-  const npm = run('npm', args, { NODE_OPTIONS: PRETENDS_TO_BE_OLD }, directory);
+  const npm = run('npm', args, { NODE_OPTIONS: OLD_NODE_VERSION }, directory);
   return { npm, ended: await npm.ended };
 }
 

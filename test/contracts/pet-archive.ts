@@ -4,7 +4,7 @@ import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../src/domain/pet.ts';
 import { anArchivedPet, idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
-import { aPet, others, tamper } from '../support/pets.ts';
+import { aPet, variantsOfRex, tamper } from '../support/pets.ts';
 import { openStore, type TestedStorage } from './storages.ts';
 
 /** Pets with values that a storage could change, in ascending order of id. */
@@ -49,7 +49,7 @@ export function petArchiveContract(storage: TestedStorage): void {
   it('overwrites no stored pet, and stores no second pet with the same idempotency key', async () => {
     const { archive } = await openStore(storage);
     await archive.write([saved]);
-    const different = others.map(([, pet]) => ({ ...saved, ...pet }));
+    const different = variantsOfRex.map(([, pet]) => ({ ...saved, ...pet }));
     const withOtherFingerprint = { ...saved, idempotency: idempotencyFor('a', 'another body') };
     for (const other of [...different, anArchivedPet({ id: 5n }), withOtherFingerprint]) {
       const writing = archive.write([anArchivedPet({ id: 4n }), other]);

@@ -8,7 +8,7 @@ import { fingerprintOf } from '../../src/application/pets/create-pet.ts';
 import { samePet } from '../../src/application/ports/pet-archive.ts';
 import { newPet, type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
 import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
-import { others, rex } from '../support/pets.ts';
+import { variantsOfRex, rex } from '../support/pets.ts';
 
 /** Every form in which a pet is stored, compared or sent. `pet-repository.ts` and `pet-archive.ts` test the storages. */
 const FORMS: readonly (readonly [form: string, formOf: (pet: Pet) => unknown])[] = [
@@ -24,11 +24,11 @@ const FORMS: readonly (readonly [form: string, formOf: (pet: Pet) => unknown])[]
 const REX = petWithId(1n, rex);
 
 it('the pet `rex` has a value in each field, so that the tests notice a change of any field', () => {
-  expect(Object.keys(rex)).toStrictEqual(others.map(([field]) => field));
+  expect(Object.keys(rex)).toStrictEqual(variantsOfRex.map(([field]) => field));
   expect(Object.values(rex)).not.toContain(undefined);
 });
 
-describe.each(others.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
+describe.each(variantsOfRex.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
   'the $field of a pet',
   ({ pet }) => {
     it.each(FORMS)('is part of %s', (_, formOf) => {

@@ -13,7 +13,7 @@ import {
 } from '../../src/domain/pet.ts';
 import { inOrderOfId } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
-import { aPet, others, stored, tamper } from '../support/pets.ts';
+import { aPet, variantsOfRex, insertPets, tamper } from '../support/pets.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { ODD_TEXTS } from './odd-texts.ts';
 import { type HeldStore, openStore, type TestedStorage, skipNote } from './storages.ts';
@@ -47,13 +47,13 @@ function insertContract(storage: TestedStorage): void {
   it('returns each pet exactly as it was inserted', async () => {
     const { pets } = await openStore(storage);
     const drafts = [
-      ...others.map(([, pet]) => pet),
+      ...variantsOfRex.map(([, pet]) => pet),
       ...PET_STATUSES.map((status) => aPet({ status })),
       ...CATEGORY_IDS.map((categoryId) => aPet({ categoryId })),
       ...[...ODD_TEXTS, NAME_WITH_MOST_BYTES].map((name) => aPet({ name })),
     ];
 
-    const inserted = await stored(pets, ...drafts);
+    const inserted = await insertPets(pets, ...drafts);
 
     expect(inserted).toStrictEqual(drafts.map((draft, n) => ({ id: inserted[n]?.id, ...draft })));
     expect(await pets.list({ limit: drafts.length })).toStrictEqual(inserted);
@@ -118,7 +118,7 @@ function insertContract(storage: TestedStorage): void {
 function findByIdContract(storage: TestedStorage): void {
   it('keeps its pets unchanged when a returned pet or page changes', async () => {
     const { pets } = await openStore(storage);
-    const inserted = await stored(pets, {}, {});
+    const inserted = await insertPets(pets, {}, {});
     const before = structuredClone(inserted);
 
     const page = await pets.list({ limit: 10 });
@@ -153,7 +153,7 @@ function listContract(storage: TestedStorage): void {
 
   it('ignores changes that the caller makes to the query while list() runs', async () => {
     const { pets } = await openStore(storage);
-    const inserted = await stored(pets, ...numbers(6).map(() => ({})));
+    const inserted = await insertPets(pets, ...numbers(6).map(() => ({})));
     const query: PetQuery = { limit: 2, after: 1n };
 
     const listing = pets.list(query);

@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { MongoRateLimiter } from '../../src/adapters/mongodb/rate-limiter.ts';
 import { databasePool, openClient } from '../support/mongo-database.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
 import { rateLimiterModel } from './rate-limiter-model.ts';
 import { rateLimiterContract } from './rate-limiter.ts';
 
@@ -19,7 +19,7 @@ describe('RateLimiter: memory', () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(`RateLimiter: MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`RateLimiter: MongoDB${noMongo}`, () => {
   const emptyDatabase = databasePool(() => mongo!);
 
   rateLimiterContract(async () => {

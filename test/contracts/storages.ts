@@ -26,12 +26,12 @@ import {
   openService as openMongoService,
   throughProxy,
 } from '../support/mongo-database.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
 import {
-  closedAfterTest,
-  commitsTo,
+  closeAfterTest,
+  newCommitQueue,
   newDatabase,
-  newFile,
+  newPath,
   openKeys,
   openService as openSqliteService,
   otherConnection,
@@ -108,7 +108,7 @@ export function testedStorages(): readonly TestedStorage[] {
       services: 'one after another',
       keyHolders: 'many',
       async create() {
-        const file = await newFile();
+        const file = await newPath();
         return {
           url: `sqlite:${file}`,
           open: () => openSqliteStorage(file, silentHost),
@@ -121,7 +121,7 @@ export function testedStorages(): readonly TestedStorage[] {
     },
     {
       kind: mongodbStorage('petstore'),
-      ...(mongo === undefined && { leftOut }),
+      ...(mongo === undefined && { leftOut: noMongo }),
       runs: 9,
       services: 'many',
       keyHolders: 'many',
@@ -144,7 +144,7 @@ const IN_PROCESS = 'it is in the memory of the process';
 
 /** From `begin` to `end`, another program has the write lock of the database. */
 async function openLocked(log: StorageHost): Promise<Failing> {
-  const file = await newFile();
+  const file = await newPath();
   const service = await openSqliteService(file, log);
   const other = otherConnection(file);
   const clock = fakeClock();
@@ -159,7 +159,7 @@ async function openLocked(log: StorageHost): Promise<Failing> {
 
 /** `begin` moves the database file away, and `end` moves it back. */
 async function openMoved(log: StorageHost): Promise<Failing> {
-  const file = await newFile();
+  const file = await newPath();
   const service = await openSqliteService(file, log);
   const away = `${file}.away`;
   return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
@@ -190,7 +190,7 @@ async function openWithHeldFlush(): Promise<HeldStore> {
   const flush = async () => {
     if (flushes++ === 0) await new Promise<void>(resolve);
   };
-  const commits = commitsTo(db, { disk: { flush, checkpointIfDue: async () => {} } });
+  const commits = newCommitQueue(db, { disk: { flush, checkpointIfDue: async () => {} } });
   const pets = new SqlitePetRepository(db, commits, new ReadCache(db));
   return { slow: pets, other: pets, insertHeld };
 }
@@ -206,13 +206,13 @@ async function openWithHeldCommand(): Promise<HeldStore> {
 /** Creates a store and opens a service on it, until the end of the test. */
 export async function openStore(storage: TestedStorage) {
   const store = await storage.create();
-  const openAnother = () => closedAfterTest(store.open());
+  const openAnother = () => closeAfterTest(store.open());
   return {
     ...(await openAnother()),
     url: store.url,
     openAnother,
     /** Opens the keys as a command does while the service runs. */
-    openKeys: async () => (await closedAfterTest(store.openKeys())).keys,
+    openKeys: async () => (await closeAfterTest(store.openKeys())).keys,
   };
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { afterDeath } from '../support/after-death.ts';
+import { runAtProcessEnd } from '../support/after-death.ts';
 import { isExecutable } from '../support/mongod-binary.ts';
 import { type Program, run } from '../support/process.ts';
 
@@ -53,7 +53,7 @@ export async function dockerProblem(): Promise<string | undefined> {
 
 /** Runs a docker command that removes an image, a container or a volume when this process ends. */
 export function removeLater(...command: readonly string[]): void {
-  afterDeath(['docker', ...command]);
+  runAtProcessEnd(['docker', ...command]);
 }
 
 /** Runs `docker run` in the foreground. The container is removed when the running test ends. */
@@ -63,7 +63,7 @@ export function runContainer(
 ): { readonly name: string; readonly program: Program } {
   const name = `petstore-tests-${randomUUID()}`;
   const remove = ['rm', '--force', '--volumes', name];
-  const cleanUp = afterDeath(['docker', ...remove]);
+  const cleanUp = runAtProcessEnd(['docker', ...remove]);
   const program = run('docker', ['run', '--name', name, ...flags, image, ...args]);
   onTestFinished(async () => {
     await docker(...remove);

@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { VARIABLE_NAMES } from '../../src/main/config/variables.ts';
 import { ask } from '../support/client.ts';
 import { kubernetesSchemas, type FindProblems } from './kubernetes-schemas.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
 import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 
@@ -27,8 +27,8 @@ const OVERLAYS = ['development', 'production'] as const;
 const CLOSE_SECONDS = 3;
 
 const run = promisify(execFile);
-const kubectl = await onPath('kubectl');
-const kustomize = await onPath('kustomize');
+const kubectl = await findOnPath('kubectl');
+const kustomize = await findOnPath('kustomize');
 const build = kubectl === undefined ? kustomize && [kustomize, 'build'] : [kubectl, 'kustomize'];
 
 describe.skipIf(build === undefined)(

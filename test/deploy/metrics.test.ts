@@ -5,7 +5,7 @@ import { DURATION_BUCKETS } from '../../src/adapters/metrics/request-metrics.ts'
 import { ask } from '../support/client.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { scrape } from '../support/metrics.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
 import { ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { testDirectory } from '../support/test-directory.ts';
@@ -104,7 +104,7 @@ it('the dashboard and the alert rules query metrics that exist, and show labels 
 });
 
 it('the dashboard and the alert rules pass promtool', async ({ skip }) => {
-  if ((await onPath('promtool')) === undefined) skip('no promtool on PATH: install prometheus');
+  if ((await findOnPath('promtool')) === undefined) skip('no promtool on PATH: install prometheus');
   const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   const rules = expressions.map((expr, index) => ({
     record: `dashboard:${index}`,

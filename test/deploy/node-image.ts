@@ -3,7 +3,7 @@ import { chmod, cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { docker, removeLater } from './docker.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const runFile = promisify(execFile);
@@ -18,7 +18,8 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** Why {@link findNodeImage} would fail here, or `undefined`. */
 export async function nodeImageProblem(): Promise<string | undefined> {
-  if (process.env['NODE_IMAGE'] || (await hasImage(NODE_SLIM)) || (await onPath('busybox'))) return undefined;
+  if (process.env['NODE_IMAGE'] || (await hasImage(NODE_SLIM)) || (await findOnPath('busybox')))
+    return undefined;
   return 'no image with Node 26: set NODE_IMAGE, or install busybox-static';
 }
 
@@ -67,10 +68,10 @@ async function makeRoot(root: string): Promise<void> {
   };
   await chmod(root, 0o755);
   await copyToRoot(process.execPath, '/usr/local/bin/node');
-  const npm = await realpath((await onPath('npm')) ?? 'no npm');
+  const npm = await realpath((await findOnPath('npm')) ?? 'no npm');
   await copyToRoot(join(npm, '../..'), '/usr/local/lib/node_modules/npm');
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
-  await copyToRoot((await onPath('busybox')) ?? 'no busybox', '/bin/busybox');
+  await copyToRoot((await findOnPath('busybox')) ?? 'no busybox', '/bin/busybox');
   for (const applet of APPLETS) await symlink('busybox', join(root, 'bin', applet));
   await mkdir(join(root, 'usr/bin'));
   await symlink('/bin/busybox', join(root, 'usr/bin/env'));

@@ -10,10 +10,10 @@ import { freePort } from '../../proof/failure/free-port.ts';
 import { SERVER_LIMITS } from '../../src/adapters/http/server/limits.ts';
 import { bash, blockOf, installation } from '../operations/page.ts';
 import { KEY } from '../support/client.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
-import { onLoopback } from '../support/on-loopback.ts';
-import { LONG_DELAY, type Program, ROOT, run } from '../support/process.ts';
+import { listenOnLoopback } from '../support/on-loopback.ts';
+import { DELAY_UNTIL_SIGUSR2, type Program, ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { type Proxy, PROXIES } from './proxies.ts';
@@ -69,7 +69,7 @@ await describeWith(PROXIES[0], testsOfHaproxy);
 /** Describes the tests of a proxy. They are left out if the proxy is not installed. */
 async function describeWith(proxy: Proxy, tests: (proxy: Proxy) => void): Promise<void> {
   const name = dirname(proxy.file);
-  const isMissing = (await onPath(name)) === undefined;
+  const isMissing = (await findOnPath(name)) === undefined;
   describe.skipIf(isMissing)(`${name}${isMissing ? ` (left out: no ${name}: install it)` : ''}`, () => {
     tests(proxy);
   });
@@ -234,7 +234,7 @@ function testsOf(proxy: Proxy): void {
       response.end();
     });
     server.keepAliveTimeout = 0;
-    const address = `127.0.0.1:${await onLoopback(server)}`;
+    const address = `127.0.0.1:${await listenOnLoopback(server)}`;
     const { url } = await start(address, address, proxy.shortTimeouts);
     for (let n = 0; n < 4; n++) await (await fetch(`${url}/used`)).text();
     expect(usedSockets.size).toBe(proxy.connectionCount);
@@ -299,7 +299,7 @@ async function isServed(socket: Socket): Promise<boolean> {
 /** An instance of the systemd unit. `start` resolves when systemd would call the instance started: when it is ready. */
 async function unitInstance(DATABASE_URL: string) {
   const { command, environment } = await systemdUnit(await freePort());
-  const env = { ...environment, API_KEYS: KEY, DATABASE_URL, ...LONG_DELAY };
+  const env = { ...environment, API_KEYS: KEY, DATABASE_URL, ...DELAY_UNTIL_SIGUSR2 };
   const program = command('ExecStart').replace(
     '/usr/local/bin/petstore',
     `${process.execPath} bin/petstore.js`,
@@ -330,5 +330,5 @@ async function startClosingInstance() {
     });
     socket.on('error', () => socket.destroy());
   });
-  return { server, address: `127.0.0.1:${await onLoopback(server)}`, pieces };
+  return { server, address: `127.0.0.1:${await listenOnLoopback(server)}`, pieces };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readBuild } from '../../src/main/config/build.ts';
-import { refused, succeeds } from '../support/command.ts';
+import { expectRefusal, runCommand } from '../support/command.ts';
 import { DONE, FAILED, preload, runInJournal, runService, stop } from '../support/process.ts';
-import { newFile } from '../support/sqlite.ts';
+import { newPath } from '../support/sqlite.ts';
 import { ask, KEY, silentServer } from '../support/client.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
@@ -31,7 +31,7 @@ describe('the key made at start', () => {
   });
 
   it('is not made when the journal of systemd would record the key, and the journal contains all warnings', async () => {
-    const DATABASE_URL = `sqlite:${await newFile()}`;
+    const DATABASE_URL = `sqlite:${await newPath()}`;
     const service = runInJournal({ DATABASE_URL, LOG_LEVL: 'trace', OTEL_TRACES_EXPORTER: 'none at all' });
     const url = await service.url();
     expect(service.log.slice(0, 3)).toMatchObject([
@@ -39,7 +39,7 @@ describe('the key made at start', () => {
       { level: 40, msg: expect.stringContaining('LOG_LEVL') },
       { level: 40, msg: 'there is no API key yet; run: bin/petstore keys create --label NAME' },
     ]);
-    const create = await succeeds(['keys', 'create', '--label', 'first'], { DATABASE_URL });
+    const create = await runCommand(['keys', 'create', '--label', 'first'], { DATABASE_URL });
     expect((await ask(`${url}/v1/pets`, { key: create.stdout.trim() })).status).toBe(200);
     await stop(service);
     expect(service.stderr).toBe('');
@@ -86,7 +86,7 @@ describe('a signal before the commands are loaded', () => {
 });
 
 it('a start that fails reports every invalid variable on its own line', async () => {
-  await refused(
+  await expectRefusal(
     [],
     /^petstore: PORT must be an integer from 0 to 65535\npetstore: LOG_LEVEL must be one of [a-z, ]+ silent\n$/,
     { env: { PORT: 'http', LOG_LEVEL: 'loud' } },

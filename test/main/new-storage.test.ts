@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
 import { parseDatabaseUrl, STORAGES } from '../../src/main/config/storages.ts';
-import { succeeds } from '../support/command.ts';
+import { runCommand } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { SlowStorages } from '../support/slow-storages.ts';
 
@@ -13,7 +13,7 @@ const storages = [...STORAGES, new SlowStorages().kind];
 // test/main/command-line/slow-storages.test.ts tests every command, and the service, with this storage.
 it('a new storage keeps the data that the commands write to it', async () => {
   const runPetstore = async (...args: string[]) => {
-    return (await succeeds(args, { DATABASE_URL: 'slow:one' }, { storages })).stdout;
+    return (await runCommand(args, { DATABASE_URL: 'slow:one' }, { storages })).stdout;
   };
   expect(await runPetstore('import', 'examples/pets.ndjson')).toBe('imported 300 pets\n');
   await runPetstore('keys', 'create', '--label', 'till');

@@ -4,12 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { ask } from '../support/client.ts';
-import { succeeds } from '../support/command.ts';
+import { runCommand } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
-import { onPath } from '../support/mongod-binary.ts';
+import { findOnPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { startMongo } from '../support/mongodb.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
 import { DONE, ROOT } from '../support/process.ts';
 import { freshClone, Shell } from '../support/shell.ts';
 import { freePort } from '../../proof/failure/free-port.ts';
@@ -26,7 +26,7 @@ const SKIPPED_IDS = 1e12;
 
 /** Creates a key in a storage. */
 async function createKey(DATABASE_URL: string): Promise<string> {
-  return (await succeeds(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
+  return (await runCommand(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
 }
 
 /** Starts a MongoDB server that only the running test uses. Resolves with the variables for it. */
@@ -104,7 +104,7 @@ it('the commands for keys create, rotate and revoke keys while a service runs, a
 
 it('the commands for a file export pets, import them and check the copy', async () => {
   const directory = await installation();
-  await succeeds(IMPORT, { DATABASE_URL: `sqlite:${directory}/data/petstore.db` });
+  await runCommand(IMPORT, { DATABASE_URL: `sqlite:${directory}/data/petstore.db` });
   const printed = await bash(blockOf('Export and import a file'), {}, directory).succeeded();
   expect(printed).toBe(blockOf('Export and import a file', 0, 'text'));
   expect(await readFile(join(directory, 'pets.ndjson'), 'utf8')).toBe(EXAMPLES);
@@ -123,18 +123,18 @@ it('the commands for metrics start a service, and print what the page shows', as
 it('the commands for a copied SQLite file skip the ids of lost pets', async () => {
   const [stopped, directory] = [await installation(), await installation()];
   const [source, copy] = [stopped, directory].map((path) => join(path, 'data/petstore.db'));
-  await succeeds(IMPORT, { DATABASE_URL: `sqlite:${source}` });
+  await runCommand(IMPORT, { DATABASE_URL: `sqlite:${source}` });
   await copyFile(source!, copy!);
   const key = await createKey(`sqlite:${copy}`);
   const url = await bash(blockOf('Another SQLite file'), {}, directory).url();
   expect(await add(url, key, 'Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
 });
 
-describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the commands for MongoDB${noMongo}`, () => {
   it('move from SQLite to MongoDB, back up to a SQLite file and restore from it', async () => {
     const directory = await installation();
     const source = `sqlite:${directory}/data/petstore.db`;
-    await succeeds(IMPORT, { DATABASE_URL: source });
+    await runCommand(IMPORT, { DATABASE_URL: source });
     const key = await createKey(source);
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const { url: target } = await freshDatabase(mongo!, { migrated: false });
@@ -158,19 +158,19 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
   });
 
   it('dump a replica set and restore it', async ({ skip }) => {
-    if ((await onPath('mongodump')) === undefined || (await onPath('mongorestore')) === undefined) {
+    if ((await findOnPath('mongodump')) === undefined || (await findOnPath('mongorestore')) === undefined) {
       skip('no mongodump and mongorestore on PATH: install mongodb-database-tools');
     }
     const directory = await installation();
     const before = await startOwnMongo();
     const after = await startOwnMongo();
-    await succeeds(['migrate'], before);
-    await succeeds(IMPORT, before);
+    await runCommand(['migrate'], before);
+    await runCommand(IMPORT, before);
 
     await bash(blockOf('Back up', 1), before, directory).succeeded();
     await bash(blockOf('A dump of MongoDB'), after, directory).succeeded();
 
-    expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
+    expect((await runCommand(['export'], after)).stdout).toBe(EXAMPLES);
     const { pets, close } = await openMongoStorage(after.DATABASE_URL, { autoMigrate: false });
     onTestFinished(close);
     const { id } = await pets.insert(aPet({ name: 'Lora' }));
@@ -218,7 +218,7 @@ it('the commands for SQLite upgrade a file, and restore the file of the earlier 
 it('the commands for a damaged record find the record and repair it', async () => {
   const directory = await installation();
   const file = join(directory, 'data/petstore.db');
-  await succeeds(IMPORT, { DATABASE_URL: `sqlite:${file}` });
+  await runCommand(IMPORT, { DATABASE_URL: `sqlite:${file}` });
   using db = new DatabaseSync(file);
   db.exec("UPDATE pets SET name = 'Max' WHERE id = 7");
   const section = 'When a record is damaged';
@@ -265,7 +265,7 @@ it.each([
     expect(key).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/);
     expect(program.stderr).not.toContain(key);
     const database = section === 'systemd' ? 'petstore.db' : 'data/petstore.db';
-    const list = await succeeds(['keys', 'list', '--json'], {
+    const list = await runCommand(['keys', 'list', '--json'], {
       DATABASE_URL: `sqlite:${directory}/${database}`,
     });
     expect(JSON.parse(list.stdout).map(({ label }: { label: string }) => label)).toStrictEqual(labels);

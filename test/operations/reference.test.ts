@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
-import { succeeds } from '../support/command.ts';
+import { runCommand } from '../support/command.ts';
 import { readDocument, tableOf } from '../support/document.ts';
 import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';
-import { newFile } from '../support/sqlite.ts';
+import { newPath } from '../support/sqlite.ts';
 
 /** Returns the commands that the help of the program lists, or that the help of one command lists. */
 async function subcommandsOf(...path: readonly string[]): Promise<readonly string[]> {
-  const { stdout } = await succeeds([...path, '--help']);
+  const { stdout } = await runCommand([...path, '--help']);
   const names = stdout.split('\nCommands:\n')[1]!.matchAll(/^ {2}(?!keys|help)([a-z-]+) /gm);
   return Array.from(names, ([, name = '']) => [...path, name].join(' '));
 }
@@ -19,7 +19,7 @@ it.each([...(await subcommandsOf()), ...(await subcommandsOf('keys'))])(
   'docs/reference/commands.md has the usage, the arguments, the options and the defaults of %s',
   async (command) => {
     const page = (await readDocument('docs/reference/commands.md')).replaceAll('`', '');
-    const { stdout } = await succeeds([...command.split(' '), '--help']);
+    const { stdout } = await runCommand([...command.split(' '), '--help']);
     const [, usage = ''] = /^Usage: bin\/(.*)$/m.exec(stdout) ?? [];
     expect(page).toContain(`\n## ${command}\n\ntext\n${usage}\n\n`);
     const options = stdout.replaceAll(/\n {4,}/g, ' ').matchAll(/^ {2}(--(?!env)\S+ <\w+>) +(.*)/gm);
@@ -37,7 +37,7 @@ it('docs/reference/logs-and-metrics.md has every metric with its type and its la
   const page = (await readDocument('docs/reference/logs-and-metrics.md')).replaceAll('`', '');
   const tables = ['Metrics', 'Metrics of the process'].flatMap((section) => tableOf(page, section));
   const documented = tables.map((cells) => cells.slice(0, 3));
-  const env = { METRICS_PORT: '0', RATE_LIMIT: '9/9s', DATABASE_URL: `sqlite:${await newFile()}` };
+  const env = { METRICS_PORT: '0', RATE_LIMIT: '9/9s', DATABASE_URL: `sqlite:${await newPath()}` };
   const { url, metricsUrl } = await startService(env);
   await ask(`${url}/v1/pets/1`);
   const text = await (await fetch(metricsUrl!)).text();

@@ -12,11 +12,11 @@ import {
 } from '../../src/application/ports/storage-errors.ts';
 import { anArchivedPet } from '../support/archived-pets.ts';
 import { sqliteWith } from '../support/archives.ts';
-import { Command, succeeds } from '../support/command.ts';
+import { Command, runCommand } from '../support/command.ts';
 import { blocksOf, readDocument, readDocuments, tableOf } from '../support/document.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const documents = await readDocuments();
@@ -194,7 +194,7 @@ const JSON_ANSWERS = new Map(
 );
 
 it.skipIf(mongo === undefined)(
-  `the table "Answers in JSON" has the properties that the commands print${leftOut}`,
+  `the table "Answers in JSON" has the properties that the commands print${noMongo}`,
   async () => {
     const directory = await testDirectory();
     const { url: DATABASE_URL } = await sqliteWith([anArchivedPet({ id: 1n })]);
@@ -213,7 +213,7 @@ it.skipIf(mongo === undefined)(
     await addRow('keys …', ...create, '--output', `${directory}/key`);
     await addRow('keys …', 'keys', 'rotate', id);
     await addRow('keys …', 'keys', 'revoke', id);
-    const { stdout: shown } = await succeeds(['keys', 'show', id], { DATABASE_URL });
+    const { stdout: shown } = await runCommand(['keys', 'show', id], { DATABASE_URL });
     for (const [, name = ''] of shown.matchAll(/^(\w+):/gm)) seen.get('keys …')?.delete(name);
     await addRow('migrate', 'migrate', MONGODB_URL);
     await addRow('backup', 'backup', `${directory}/backup`);

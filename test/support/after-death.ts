@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
  * command. A shell waits for the end of its input, which is a pipe from this process, and then runs the command. The
  * kernel closes the pipe when this process ends. The shell has a session of its own, which Ctrl-C does not reach.
  */
-export function afterDeath(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
+export function runAtProcessEnd(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
   const shell = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -24,23 +24,23 @@ const COMMON_HEADERS = new Set([
 type BriefAnswer = Pick<Answer, 'status' | 'headers' | 'body'>;
 
 /** Removes the headers that every answer has. A test then compares the status, all other headers and the body. */
-export function whole({ status, headers, body }: Answer): BriefAnswer {
+export function brief({ status, headers, body }: Answer): BriefAnswer {
   const specific = Object.entries(headers).filter(([name]) => !COMMON_HEADERS.has(name));
   return { status, headers: Object.fromEntries(specific), body };
 }
 
-/** Reads the response of a `fetch`, and returns it in the form of {@link whole}. */
-export async function received(response: Response): Promise<BriefAnswer> {
+/** Reads the response of a `fetch`, and returns it in the form of {@link brief}. */
+export async function readBrief(response: Response): Promise<BriefAnswer> {
   const headers = Object.fromEntries(response.headers);
-  return whole({ status: response.status, headers, rawHeaders: [], body: await response.text() });
+  return brief({ status: response.status, headers, rawHeaders: [], body: await response.text() });
 }
 
-/** The expected result of {@link whole} for a success. */
+/** The expected result of {@link brief} for a success. */
 export function success(status: number, body: string, headers: Record<string, string> = {}): BriefAnswer {
   return { status, headers, body };
 }
 
-/** The expected result of {@link whole} for an error. */
+/** The expected result of {@link brief} for an error. */
 export function problem(
   status: number,
   code: string,
@@ -58,7 +58,7 @@ export function invalid(message: string, headers: Record<string, string> = {}): 
 export const NOT_HTTP = invalid('the request is not valid HTTP/1.1');
 
 /** The expected answer when the path of the request allows only these methods, and the request has another method. */
-export function allows(methods: string, headers: Record<string, string> = {}): BriefAnswer {
+export function notAllowed(methods: string, headers: Record<string, string> = {}): BriefAnswer {
   const message = `this path allows ${methods}`;
   return problem(405, 'METHOD_NOT_ALLOWED', message, { allow: methods, ...headers });
 }
@@ -95,7 +95,7 @@ export const HEADERS_TOO_LARGE = problem(
 export const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 
 /** The first page of the list when there are no pets. */
-export const EMPTY = success(200, '[]');
+export const EMPTY_PAGE = success(200, '[]');
 
 /** The answer to `/livez`. */
 export const OK = success(200, '{"status":"ok"}');

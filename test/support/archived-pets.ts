@@ -34,7 +34,7 @@ export function idempotencyFor(key: string, body = 'body'): Idempotency {
 }
 
 /** An empty repository in memory. It assigns only ids greater than `lastId`. */
-export async function petsAfter(lastId = 0n): Promise<InMemoryPetRepository> {
+export async function emptyRepositoryAfter(lastId = 0n): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   await pets.reserve(lastId);
   return pets;

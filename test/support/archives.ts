@@ -19,7 +19,7 @@ export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: s
   return { url: `sqlite:${path}`, path };
 }
 
-export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
+export async function allPetsIn(url: string): Promise<readonly ArchivedPet[]> {
   const { archive, close } = await STORAGES.find(({ isUrl }) => isUrl(url))!.openForWriting(
     url,
     storageHost(),
@@ -35,7 +35,11 @@ export async function everythingIn(url: string): Promise<readonly ArchivedPet[]>
  *
  * @returns a function that forwards the held command
  */
-export async function stopAt(proxy: TcpProxy, command: string, forwardedCount: number): Promise<() => void> {
+export async function holdCommandAfter(
+  proxy: TcpProxy,
+  command: string,
+  forwardedCount: number,
+): Promise<() => void> {
   let forward = await proxy.hold(command);
   for (let n = 0; n < forwardedCount; n++) {
     forward();

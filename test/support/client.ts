@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
-import { onLoopback } from './on-loopback.ts';
+import { listenOnLoopback } from './on-loopback.ts';
 import { RawConnection } from './raw-connection.ts';
 
 export const KEY = 'a-key-of-the-tests';
@@ -47,7 +47,7 @@ const PET = '{"name":"Rex","categoryId":9223372036854775807}';
 const HALF_LENGTH = PET.length / 2;
 
 /** Sends a createPet request without the second half of its body. */
-export async function stalledCreate(
+export async function startStalledCreate(
   url: string,
   key = KEY,
 ): Promise<{
@@ -87,10 +87,10 @@ export async function stalledCreate(
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
   // A client may reset its connection. Without this listener, the error would end this process.
   const server = createServer((socket) => socket.on('error', () => {}));
-  return { port: String(await onLoopback(server)), asked: once(server, 'connection') };
+  return { port: String(await listenOnLoopback(server)), asked: once(server, 'connection') };
 }
 
-/** The result of `complete` in {@link stalledCreate} if the pet is the first one. */
+/** The result of `complete` in {@link startStalledCreate} if the pet is the first one. */
 export const CREATED = {
   status: 201,
   body: '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',

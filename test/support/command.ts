@@ -56,7 +56,7 @@ function streamOf(take: (text: string) => void): Io['stdout'] {
 }
 
 /** A standard output on a full disk: each write fails. */
-export const FULL: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
+export const FULL_DISK: Io['stdout'] = { write: (_, callback) => callback?.(new Error('the disk is full')) };
 
 /** A standard input with this text, in pieces of at most 1,000 bytes. */
 export async function* inputOf(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
@@ -79,16 +79,16 @@ const runnerExpecting =
   };
 
 /** Runs a command that must exit with 0. */
-export const succeeds = runnerExpecting(0);
+export const runCommand = runnerExpecting(0);
 
 /** Runs a command that must exit with 1. */
-export const fails = runnerExpecting(FAILED);
+export const runFailing = runnerExpecting(FAILED);
 
 /**
  * Runs a command that must fail, and must print nothing on standard output. If `message` is a string, it must be the
  * only line on standard error, after `petstore: `. A regular expression must match the standard error.
  */
-export async function refused(
+export async function expectRefusal(
   args: readonly string[],
   message: string | RegExp,
   { env = {}, code = FAILED }: { readonly env?: Env; readonly code?: number } = {},

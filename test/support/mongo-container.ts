@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
-import { afterDeath } from './after-death.ts';
+import { runAtProcessEnd } from './after-death.ts';
 
 // A program that `mongodb.ts` starts with `fork`. It has a process of its own, because testcontainers changes how a
 // process reacts to signals. It runs mongod in a container, with the arguments of the program. It sends its parent the
@@ -18,7 +18,7 @@ async function start() {
     throw new Error('no Docker engine answers', { cause });
   });
   // The reaper of testcontainers also removes containers, but it may be disabled.
-  afterDeath(['docker', 'rm', '--force', '--volumes', containerName]);
+  runAtProcessEnd(['docker', 'rm', '--force', '--volumes', containerName]);
   return (
     new GenericContainer(process.env['MONGO_IMAGE'] || 'mongo:8')
       .withName(containerName)

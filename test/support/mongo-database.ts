@@ -85,7 +85,7 @@ export async function findingsIn(url: string): Promise<readonly string[]> {
 }
 
 /** Expects that the call rejects with a {@link StorageSetupError}, and returns the message of this error. */
-export async function refusal(call: Promise<unknown>): Promise<string> {
+export async function setupErrorOf(call: Promise<unknown>): Promise<string> {
   const [outcome] = await Promise.allSettled([call]);
   expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
   return outcome.status === 'rejected' ? outcome.reason.message : '';

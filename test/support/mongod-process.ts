@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterDeath } from './after-death.ts';
+import { runAtProcessEnd } from './after-death.ts';
 import { findMongod } from './mongod-binary.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
@@ -61,7 +61,7 @@ export async function runMongod({
     await log.close();
   }
   server.unref();
-  const killAtExit = afterDeath(['kill', '-KILL', `${server.pid}`]);
+  const killAtExit = runAtProcessEnd(['kill', '-KILL', `${server.pid}`]);
   const stop = async () => {
     await kill(server);
     killAtExit.cancel();

@@ -3,7 +3,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** Lets a server listen on a free port of loopback until the running test ends. Resolves with the port. */
-export async function onLoopback(server: Server): Promise<number> {
+export async function listenOnLoopback(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

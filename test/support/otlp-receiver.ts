@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { onLoopback } from './on-loopback.ts';
+import { listenOnLoopback } from './on-loopback.ts';
 import { decodeSpans, type ReceivedSpan } from './otlp-spans.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -28,7 +28,7 @@ export class OtlpReceiver {
   ): Promise<OtlpReceiver> {
     const server = createServer();
     onTestFinished(() => server.closeAllConnections());
-    const receiver = new OtlpReceiver(await onLoopback(server));
+    const receiver = new OtlpReceiver(await listenOnLoopback(server));
     server.on('request', (request, response) => void receiver.#receive(request, () => answer(response)));
     return receiver;
   }

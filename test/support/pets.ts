@@ -25,7 +25,7 @@ export function aPet(fields: Partial<PetDraft> = {}): NewPet {
 export const rex = aPet();
 
 /** One entry for each field: its name, and a pet that differs from {@link rex} only in this field. */
-export const others = Object.entries(VALUES).map(
+export const variantsOfRex = Object.entries(VALUES).map(
   ([field, [, other]]): readonly [field: string, pet: NewPet] => [field, aPet({ [field]: other })],
 );
 
@@ -39,7 +39,7 @@ export function tamper(value: object): void {
 }
 
 /** Inserts a pet for each of `fieldSets`, one pet after the other. */
-export async function stored(
+export async function insertPets(
   pets: PetRepository,
   ...fieldSets: readonly Partial<PetDraft>[]
 ): Promise<readonly Pet[]> {

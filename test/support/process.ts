@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { afterDeath } from './after-death.ts';
+import { runAtProcessEnd } from './after-death.ts';
 import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
 import { withoutProgress } from './without-progress.ts';
@@ -35,7 +35,7 @@ export class Program {
     // `child.pid` is undefined if the program could not be started. `ended` then rejects.
     this.pid = child.pid ?? 0;
     this.#cleanUp =
-      child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
+      child.pid === undefined ? undefined : runAtProcessEnd(['kill', '-KILL', '--', `-${child.pid}`]);
     for (const output of ['stdout', 'stderr'] as const) {
       child[output]?.setEncoding('utf8').on('data', (text: string) => {
         this.#printed[output] += text;
@@ -162,7 +162,7 @@ export function preload(code: string): string {
 }
 
 /** A value for NODE_OPTIONS, with which Node reports an old version. */
-export const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
+export const OLD_NODE_VERSION = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
 /**
  * A value for NODE_OPTIONS, with which Node appends the URL of each loaded module to a file. The variable MODULES has
@@ -177,7 +177,7 @@ export const LIST_MODULES = preload(`
   } });`);
 
 /** Environment variables of a service whose SHUTDOWN_DELAY ends when the service receives SIGUSR2. */
-export const LONG_DELAY = {
+export const DELAY_UNTIL_SIGUSR2 = {
   SHUTDOWN_DELAY: '1h',
   NODE_OPTIONS: preload(`
     const { setTimeout } = globalThis;

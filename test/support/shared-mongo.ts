@@ -4,4 +4,4 @@ import { sharedMongo } from './mongodb.ts';
 export const mongo = await sharedMongo();
 
 /** Every test that needs MongoDB has this text at the end of its title. */
-export const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
+export const noMongo = mongo === undefined ? ' (left out: no MongoDB)' : '';

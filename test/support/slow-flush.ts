@@ -9,7 +9,10 @@ import { promisify } from 'node:util';
  * @returns the path of the library
  * @throws {Error} when the library cannot be compiled
  */
-export async function preloaded(directory: string, name: 'slow-flush' | 'refused-locks'): Promise<string> {
+export async function compileLibrary(
+  directory: string,
+  name: 'slow-flush' | 'refused-locks',
+): Promise<string> {
   const library = join(directory, `${name}.so`);
   const source = join(import.meta.dirname, `${name}.c`);
   await promisify(execFile)('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
@@ -23,6 +26,9 @@ export async function preloaded(directory: string, name: 'slow-flush' | 'refused
  * @param directory the directory in which the preloaded library is written
  * @throws {Error} when the library cannot be compiled
  */
-export async function slowFlush(directory: string, ms: number): Promise<Readonly<Record<string, string>>> {
-  return { LD_PRELOAD: await preloaded(directory, 'slow-flush'), FLUSH_MS: String(ms) };
+export async function slowFlushVariables(
+  directory: string,
+  ms: number,
+): Promise<Readonly<Record<string, string>>> {
+  return { LD_PRELOAD: await compileLibrary(directory, 'slow-flush'), FLUSH_MS: String(ms) };
 }

@@ -26,7 +26,7 @@ const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 export const silentHost = storageHost();
 
 /** A commit queue for a file that the test neither moves nor removes. By default each commit waits for the disk. */
-export function commitsTo(
+export function newCommitQueue(
   db: DatabaseSync,
   options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
 ): CommitQueue {
@@ -48,14 +48,12 @@ export function integrityOf(file: string): unknown {
 }
 
 /** The path for a database in a new directory. The directory is removed at the end of the test. */
-export async function newFile(): Promise<string> {
+export async function newPath(): Promise<string> {
   return join(await testDirectory(), 'petstore.db');
 }
 
 /** Waits for a storage to open, and closes it after the test. */
-export async function closedAfterTest<T extends { close?(): Promise<void> }>(
-  opening: Promise<T>,
-): Promise<T> {
+export async function closeAfterTest<T extends { close?(): Promise<void> }>(opening: Promise<T>): Promise<T> {
   const opened = await opening;
   onTestFinished(() => opened.close?.());
   return opened;
@@ -63,12 +61,12 @@ export async function closedAfterTest<T extends { close?(): Promise<void> }>(
 
 /** Opens the storage of a service in this process. It is closed at the end of the test. */
 export async function openService(file: string, host: StorageHost = silentHost): Promise<SqliteStorage> {
-  return closedAfterTest(openSqliteStorage(file, host));
+  return closeAfterTest(openSqliteStorage(file, host));
 }
 
 /** Opens the storage of a service on a new file. It is closed at the end of the test. */
 export async function newService(): Promise<SqliteStorage & { readonly file: string }> {
-  const file = await newFile();
+  const file = await newPath();
   return { file, ...(await openService(file)) };
 }
 
@@ -84,7 +82,7 @@ export async function openForChecking(file: string): Promise<CheckableStorage> {
 
 /** Creates a file that contains only the schema of this build. */
 export async function newDatabase(): Promise<{ readonly file: string; readonly db: DatabaseSync }> {
-  const file = await newFile();
+  const file = await newPath();
   await writeFile(file, '');
   const db = connect(file, 'write');
   onTestFinished(() => db.close());
@@ -95,7 +93,7 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
 
 /** Creates a file of this build with these pets and API keys, and closes it. */
 export async function fileWith(pets: readonly ArchivedPet[], ...apiKeys: readonly ApiKey[]): Promise<string> {
-  const file = await newFile();
+  const file = await newPath();
   const { archive, keys, close } = await openSqliteStorage(file, silentHost);
   await archive.write(pets);
   for (const key of apiKeys) await keys.insert(key);
@@ -119,22 +117,22 @@ export function otherConnection(file: string, options: { readonly readOnly?: boo
 }
 
 /** Opens a connection as another program would. It holds the lock for writes until it commits. */
-export function writeLock(file: string): DatabaseSync {
+export function takeWriteLock(file: string): DatabaseSync {
   const other = otherConnection(file);
   other.exec('BEGIN IMMEDIATE');
   return other;
 }
 
 /** Starts a service in another process. Each of its callers stores one pet after the other. */
-export function writer(file: string, callers: number): Program {
+export function startWriter(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
 /** Returns a copy of the file of a service that is killed after `work`. Its latest pets are only in the WAL. */
-export async function killedAfter(work: (storage: SqliteStorage) => Promise<unknown>): Promise<string> {
+export async function fileAfterKill(work: (storage: SqliteStorage) => Promise<unknown>): Promise<string> {
   const { file, ...storage } = await newService();
   await work(storage);
-  const image = await newFile();
+  const image = await newPath();
   await copyFile(file, image);
   await copyFile(`${file}-wal`, `${image}-wal`);
   return image;
@@ -146,12 +144,12 @@ export function checkpoint(file: string): void {
 }
 
 /** How many pages of the write-ahead log have been copied into the database file. */
-export function checkpointed(db: DatabaseSync): bigint {
+export function checkpointedPages(db: DatabaseSync): bigint {
   const row = db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { checkpointed: bigint };
   return row.checkpointed;
 }
 
-export function count(db: DatabaseSync): bigint {
+export function countPets(db: DatabaseSync): bigint {
   const { n } = db.prepare('SELECT count(*) AS n FROM pets').get() as { n: bigint };
   return n;
 }
@@ -160,7 +158,7 @@ export function count(db: DatabaseSync): bigint {
  * The number of transactions in the write-ahead log. The last frame of a transaction contains the size of the database.
  * Every valid frame contains the salt of the log. https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */
-export async function commits(file: string): Promise<number> {
+export async function countCommits(file: string): Promise<number> {
   const wal = await readFile(`${file}-wal`);
   const pageSize = wal.readUInt32BE(8);
   const salt = wal.readBigUInt64BE(16);

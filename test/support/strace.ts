@@ -11,7 +11,7 @@ export const STRACE_MISSING =
 const CALLS = 'mkdir,write,writev,pwrite64,fsync,fdatasync,link,linkat,rename,renameat2,unlink,unlinkat';
 
 /** A run of the service or of a command under strace. */
-export type Traced = {
+export type TracedRun = {
   readonly program: Program;
   /**
    * The system calls so far on files in this directory, in the order in which they ended: for example
@@ -25,14 +25,14 @@ export type Traced = {
  *
  * @param inject what strace does to a system call: https://man7.org/linux/man-pages/man1/strace.1.html
  */
-export async function traced(
+export async function runTraced(
   args: readonly string[],
   {
     env = {},
     inject,
     cwd,
   }: { readonly env?: Record<string, string>; readonly inject?: string; readonly cwd?: string } = {},
-): Promise<Traced> {
+): Promise<TracedRun> {
   const output = join(await testDirectory(), 'strace');
   const options = ['-f', '-y', '-s', '16', '-o', output, '-e', `trace=${CALLS}`];
   const injection = inject === undefined ? [] : ['-e', `inject=${inject}`];

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterDeath } from './after-death.ts';
+import { runAtProcessEnd } from './after-death.ts';
 
 export type TemporaryDirectory = AsyncDisposable & {
   readonly path: string;
@@ -24,7 +24,7 @@ export async function temporaryDirectory(
   const parent = inMemory && (await hasRoom(MEMORY_FOLDER)) ? MEMORY_FOLDER : tmpdir();
   const path = await mkdtemp(join(parent, `petstore-${name}-`));
   // The removal waits one second, because servers that are killed at the same moment need time to close their files.
-  const removal = afterDeath(['sh', '-c', 'sleep 1; rm -rf "$1"', 'sh', path]);
+  const removal = runAtProcessEnd(['sh', '-c', 'sleep 1; rm -rf "$1"', 'sh', path]);
   const remove = async () => {
     await rm(path, { recursive: true, force: true });
     removal.cancel();

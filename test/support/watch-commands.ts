@@ -1,7 +1,7 @@
 import { type CommandStartedEvent, MongoClient } from 'mongodb';
 
 /** The writes and reads that clients of the adapter have sent, each as a text such as `insert pets`. */
-export const sent = new Set<string>();
+export const sentCommands = new Set<string>();
 
 /** The commands that neither change nor read a document. */
 const NEUTRAL = new Set(
@@ -33,7 +33,7 @@ function check({ commandName, command }: CommandStartedEvent): void {
   const { readConcern, writeConcern, commitQuorum, sort, autocommit, $readPreference } = command;
   const name = `${commandName} ${String(command[commandName])}`;
   if (NEUTRAL.has(commandName)) return;
-  sent.add([name, ...(commitQuorum === undefined ? [] : [commitQuorum])].join(' '));
+  sentCommands.add([name, ...(commitQuorum === undefined ? [] : [commitQuorum])].join(' '));
   // In a transaction, only the commit has a write concern.
   if (autocommit === false && commandName !== 'commitTransaction') return;
   // The counts of a rate limit may be lost in a failover, so they do not wait for a majority or a disk.

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { newFile } from '../support/sqlite.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
+import { newPath } from '../support/sqlite.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
 /** Databases that the build of each release has written, with `npm run write-fixture`. */
@@ -69,13 +69,13 @@ describe.each(readdirSync(FIXTURES))('everything that release %s has stored', (r
   const stored = async (name: string): Promise<Stored> => JSON.parse(await readFile(fixture(name), 'utf8'));
 
   it.each(BUILDS)('in SQLite is still there when a service of %s has started', async (_, build) => {
-    const file = await newFile();
+    const file = await newPath();
     await copyFile(fixture('sqlite.db'), file);
     await expectEverythingKept(await build(), `sqlite:${file}`, await stored('sqlite.json'));
   });
 
   it.skipIf(mongo === undefined).each(BUILDS)(
-    `in MongoDB is still there after petstore migrate of %s${leftOut}`,
+    `in MongoDB is still there after petstore migrate of %s${noMongo}`,
     async (_, build) => {
       const { db, url } = await freshDatabase(mongo!, { migrated: false });
       const collections = BSON.EJSON.parse(await readFile(fixture('mongodb.ejson'), 'utf8'), {

@@ -7,7 +7,7 @@ import { ask, KEY } from '../support/client.ts';
 import { findingsIn, freshDatabase, openService, throughProxy } from '../support/mongo-database.ts';
 import { aPet } from '../support/pets.ts';
 import { FAILED, ROOT } from '../support/process.ts';
-import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { noMongo, mongo } from '../support/shared-mongo.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
 const migrate = (build: string, url: string) => runBuild(build, ['migrate', url]);
@@ -20,7 +20,7 @@ async function changesOfNext({ db }: Awaited<ReturnType<typeof freshDatabase>>) 
 }
 
 it.skipIf(mongo === undefined)(
-  `a migration of MongoDB that was killed at any step can be run again, and old services can start before that${leftOut}`,
+  `a migration of MongoDB that was killed at any step can be run again, and old services can start before that${noMongo}`,
   async () => {
     const next = await nextBuild();
     const steps = [['listIndexes'], ['update'], ['collMod'], ['createIndexes'], ['createIndexes', 'update']];
@@ -49,7 +49,7 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `an old migration of MongoDB that was stopped while a newer one ran does not restore its old validator${leftOut}`,
+  `an old migration of MongoDB that was stopped while a newer one ran does not restore its old validator${noMongo}`,
   async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
@@ -77,7 +77,7 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `AUTO_MIGRATE creates a schema and makes a new step, but only petstore migrate raises the version, and running services that accept the new version continue${leftOut}`,
+  `AUTO_MIGRATE creates a schema and makes a new step, but only petstore migrate raises the version, and running services that accept the new version continue${noMongo}`,
   async () => {
     const [database, next] = [await freshDatabase(mongo!, { migrated: false }), await nextBuild()];
     const { url: DATABASE_URL, db } = database;

@@ -5,7 +5,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { SCHEMA_VERSION } from '../../src/adapters/sqlite/schema.ts';
 import { ask } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
-import { damage, integrityOf, newFile } from '../support/sqlite.ts';
+import { damage, integrityOf, newPath } from '../support/sqlite.ts';
 import { STRACE_MISSING } from '../support/strace.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { nextBuild, runBuild } from './next-build.ts';
@@ -20,7 +20,7 @@ let next: string;
 let file: string;
 beforeEach(async () => {
   next = await nextBuild();
-  file = await newFile();
+  file = await newPath();
   await copyFile(FIXTURE, file);
   await petstore(ROOT, 'migrate');
 });
@@ -50,7 +50,7 @@ it('petstore migrate of the next build gives an older file the same schema as th
   expect((await petstore(next, 'migrate')).stdout).toBe(stdout.replace(`before: ${OLD}`, 'as before'));
 
   const migrated = contentOf(file);
-  file = await newFile();
+  file = await newPath();
   await petstore(next, 'keys', 'create', '--label', 'x');
   expect(contentOf(file)).toStrictEqual({ ...migrated, pets: 0 });
 });

@@ -2,18 +2,18 @@ import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createFile } from '../../../src/adapters/files/durable-files.ts';
-import { closedAfterTest, newFile, openKeys, openService } from '../../support/sqlite.ts';
+import { closeAfterTest, newPath, openKeys, openService } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 it.each([
   ['a service', async (file: string) => void (await openService(file)), ['-shm', '-wal', '.lock']],
   [
     'the command line',
-    async (file: string) => void (await closedAfterTest(openKeys(file))),
+    async (file: string) => void (await closeAfterTest(openKeys(file))),
     ['-shm', '-wal', '.lock'],
   ],
 ])('a new file and all files beside it can be read only by their user: %s', async (_, open, suffixes) => {
-  const directory = join(dirname(await newFile()), 'data', 'deep');
+  const directory = join(dirname(await newPath()), 'data', 'deep');
   await open(join(directory, 'petstore.db'));
 
   const files = ['', ...suffixes].map((end) => [`petstore.db${end}`, 0o600]);
@@ -22,7 +22,7 @@ it.each([
 });
 
 it('a new file is created at the target of a dangling symbolic link', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const link = `${file}-link`;
   await symlink(file, link);
 
@@ -32,7 +32,7 @@ it('a new file is created at the target of a dangling symbolic link', async () =
 });
 
 it('a new file and its directories can be created by two programs at the same time', async () => {
-  const file = join(dirname(await newFile()), 'data', 'deep', 'petstore.db');
+  const file = join(dirname(await newPath()), 'data', 'deep', 'petstore.db');
   await Promise.all([createFile(file), createFile(file)]);
   expect(await mode(file)).toBe(0o600);
 });
@@ -43,7 +43,7 @@ it('a new file is refused where no directory can be created', async ({ skip }) =
 });
 
 it('a new file is not created below a dangling symbolic link', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const link = join(dirname(file), 'link');
   await symlink(join(dirname(file), 'nothing'), link);
 
@@ -51,7 +51,7 @@ it('a new file is not created below a dangling symbolic link', async () => {
 });
 
 it('an existing file and its directory keep their permissions, and its WAL has the permissions of the file', async () => {
-  const directory = join(dirname(await newFile()), 'data');
+  const directory = join(dirname(await newPath()), 'data');
   await mkdir(directory);
   await chmod(directory, 0o755);
   const file = join(directory, 'petstore.db');

@@ -4,9 +4,9 @@ import { beforeEach, expect, it } from 'vitest';
 import { writeWholeFile } from '../../../src/adapters/files/durable-files.ts';
 import { refuseDatabaseFile } from '../../../src/adapters/sqlite/file-format.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { refused } from '../../support/command.ts';
+import { expectRefusal } from '../../support/command.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { killedAfter, openService } from '../../support/sqlite.ts';
+import { fileAfterKill, openService } from '../../support/sqlite.ts';
 
 const SUFFIXES = ['', '-wal', '-shm', '.lock', '-journal'];
 const PETS = archivedPets(5);
@@ -15,7 +15,7 @@ const PETS = archivedPets(5);
 let file: string;
 
 beforeEach(async () => {
-  file = await killedAfter(({ archive }) => archive.write(PETS));
+  file = await fileAfterKill(({ archive }) => archive.write(PETS));
   await writeFile(`${file}.lock`, '');
 });
 
@@ -31,11 +31,11 @@ async function contentsOfFiles(): Promise<readonly (readonly [string, string])[]
 async function expectRefused(path: string): Promise<void> {
   const before = await contentsOfFiles();
   const from = `sqlite:${file}`;
-  await refused(
+  await expectRefusal(
     ['export', '--from', from, path],
     /^petstore: \S+ (?:belongs to|cannot be used:) .*; choose another \w+\n$/,
   );
-  await refused(
+  await expectRefusal(
     ['backup', '--from', from, path],
     /^petstore: \S+ (?:exists|belongs to|cannot be used:).*; choose another \w+\n$/,
   );
@@ -110,10 +110,10 @@ it.each([...SUFFIXES.slice(1), '-WAL'])(
     for (const path of [file + suffix, linked]) {
       const DATABASE_URL = `sqlite:${path}`;
       const options = { env: { DATABASE_URL } };
-      await refused(['keys', 'create', '--label', 'x'], problem, options);
-      await refused(['import', 'examples/pets.ndjson'], problem, options);
-      await refused(['copy', '--from', `sqlite:${file}`, '--to', DATABASE_URL], problem);
-      await refused(['restore', file], problem, options);
+      await expectRefusal(['keys', 'create', '--label', 'x'], problem, options);
+      await expectRefusal(['import', 'examples/pets.ndjson'], problem, options);
+      await expectRefusal(['copy', '--from', `sqlite:${file}`, '--to', DATABASE_URL], problem);
+      await expectRefusal(['restore', file], problem, options);
     }
     await unlink(linked);
     expect(await contentsOfFiles()).toStrictEqual(before);

@@ -1,7 +1,7 @@
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import type { PetDraft } from '../../../src/domain/pet.ts';
 import { type Api, startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
+import { insertPets } from '../../support/pets.ts';
 
 /** Starts the service over a storage in memory that has one pet for each element of `fields`. */
 export async function apiWithPets(
@@ -9,6 +9,6 @@ export async function apiWithPets(
   options: Parameters<typeof startApi>[0] = {},
 ): Promise<Api> {
   const pets = new InMemoryPetRepository();
-  await stored(pets, ...fields);
+  await insertPets(pets, ...fields);
   return startApi({ ...options, pets });
 }

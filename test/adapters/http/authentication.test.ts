@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
-import { EMPTY, invalid, problem, UNAUTHENTICATED, UNAVAILABLE, whole } from '../../support/answer.ts';
+import { EMPTY_PAGE, invalid, problem, UNAUTHENTICATED, UNAVAILABLE, brief } from '../../support/answer.ts';
 import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
@@ -29,11 +29,11 @@ test.each([
   ['has the key in quotation marks', `Bearer "${KEY}"`, MALFORMED_HEADER],
   ['has two keys', `Bearer ${KEY} ${KEY}`, MALFORMED_HEADER],
   ['has a tab between the scheme and the key', `Bearer\t${KEY}`, MALFORMED_HEADER],
-  ['has the scheme in lower case', `bearer ${KEY}`, EMPTY],
-  ['has the scheme in capitals, and then several spaces', `BEARER   ${KEY}`, EMPTY],
+  ['has the scheme in lower case', `bearer ${KEY}`, EMPTY_PAGE],
+  ['has the scheme in capitals, and then several spaces', `BEARER   ${KEY}`, EMPTY_PAGE],
 ])('a request has the right answer if its Authorization header %s', async (_, authorization, expected) => {
   await using api = await startApi();
-  expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(expected);
+  expect(brief(await api.get('/v1/pets', { authorization }))).toStrictEqual(expected);
 });
 
 test.each([
@@ -47,7 +47,7 @@ test.each([
 ])('a request under /v1 without a key is answered with 401: %s %s', async (method, path) => {
   await using api = await startApi();
   const answer = await api.request(method, path, { headers: { authorization: undefined } });
-  expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
+  expect(brief(answer)).toStrictEqual(method === 'HEAD' ? { ...UNAUTHENTICATED, body: '' } : UNAUTHENTICATED);
 });
 
 test.each(['/v1x', '/v10/pets'])('the path %s is not under /v1, and needs no key', async (path) => {
@@ -58,7 +58,7 @@ test.each(['/v1x', '/v10/pets'])('the path %s is not under /v1, and needs no key
 test('a request is answered with 503 while the storage of the API keys is unavailable', async () => {
   const tokens = { verify: () => Promise.reject(new StorageUnavailable('away')) };
   await using api = await startApi({ tokens });
-  expect(whole(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
+  expect(brief(await api.get('/v1/pets'))).toStrictEqual(UNAVAILABLE);
 });
 
 describe('the key of a request with a body', () => {
@@ -103,11 +103,11 @@ test('a request with two Authorization headers is answered with 400, because the
   const [answer] = await api.raw(
     `GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}${header}\r\n`,
   );
-  expect(whole(answer!)).toStrictEqual(invalid('the request must have at most one Authorization header'));
+  expect(brief(answer!)).toStrictEqual(invalid('the request must have at most one Authorization header'));
 });
 
 test('a header whose name is as long as Host or Authorization is not mistaken for one of these two headers', async () => {
   await using api = await startApi();
   const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
-  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY);
+  expect(brief(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY_PAGE);
 });

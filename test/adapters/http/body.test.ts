@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CREATED, invalid, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
+import { CREATED, invalid, problem, REX, TOO_LARGE, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
@@ -24,9 +24,9 @@ test.each([
   ['has 9,000 nested objects', `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`, TOO_DEEP],
 ])('a body is answered with 400 if it %s', async (_, body, message) => {
   await using api = await startApi();
-  expect(whole(await api.post(body))).toStrictEqual(malformedJson(message));
+  expect(brief(await api.post(body))).toStrictEqual(malformedJson(message));
   // The decoder of UTF-8 keeps no state of the refused body.
-  expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
+  expect(brief(await api.post(petBody()))).toStrictEqual(CREATED);
 });
 
 test.each([
@@ -34,12 +34,12 @@ test.each([
   ['500 nested arrays', bodyWithNestedArrays(500)],
 ])('a body with %s is accepted', async (_, body) => {
   await using api = await startApi();
-  expect(whole(await api.post(body))).toStrictEqual(CREATED);
+  expect(brief(await api.post(body))).toStrictEqual(CREATED);
 });
 
 test.each(['null', '7', `[${petBody()}]`])('a body that is no object is refused: %s', async (body) => {
   await using api = await startApi();
-  expect(whole(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
+  expect(brief(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
 });
 
 const bodyOf = (size: number) => petBody({ note: `"${'x'.repeat(size - petBody({ note: '""' }).length)}"` });
@@ -50,15 +50,15 @@ test.each([
   ['in chunks of one byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
 ])('a body may have at most 64 KiB if it is sent %s', async (_, encode) => {
   await using api = await startApi();
-  expect(whole(await api.post(encode(bodyOf(LIMIT))))).toStrictEqual(CREATED);
-  expect(whole(await api.post(encode(bodyOf(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
+  expect(brief(await api.post(encode(bodyOf(LIMIT))))).toStrictEqual(CREATED);
+  expect(brief(await api.post(encode(bodyOf(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
 });
 
 test('a body whose Content-Length is above 2^32 is answered with 413', async () => {
   await using api = await startApi({ limits: { requestTimeoutMs: 10_000 } });
   const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
-  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
 });
 
 test('a character of several bytes may be split between two chunks', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sunsetHeaders, success, UNAUTHENTICATED, whole } from '../../support/answer.ts';
+import { sunsetHeaders, success, UNAUTHENTICATED, brief } from '../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../support/http.ts';
 import { FailingPetRepository } from '../../support/pets.ts';
 
@@ -43,7 +43,7 @@ function preflight(api: Api, path: string, headers: Record<string, string> = {})
 test('a page of an allowed origin may read an answer', async () => {
   await using api = await startApi({ corsOrigins: ORIGINS });
   for (const origin of ORIGINS) {
-    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', corsFor(origin)));
+    expect(brief(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', corsFor(origin)));
   }
 });
 
@@ -68,7 +68,7 @@ test('a request from an origin that is not allowed is answered, but without the 
   await using api = await startApi({ corsOrigins: ORIGINS });
   const variants = ['http://shop.example', `${SHOP}:8443`, `${SHOP}.evil.example`, 'https://SHOP.example'];
   for (const origin of [undefined, '*', 'null', ...variants, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
-    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
+    expect(brief(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
   }
 });
 
@@ -79,7 +79,7 @@ describe('a preflight', () => {
       await using api = await startApi({ corsOrigins: ORIGINS });
       const more = path === '/v1/pets/1' ? sunsetHeaders(api.url) : {};
       const expected = success(204, '', { ...corsFor(SHOP), ...ALLOWED, ...more });
-      expect(whole(await preflight(api, path))).toStrictEqual(expected);
+      expect(brief(await preflight(api, path))).toStrictEqual(expected);
     },
   );
 
@@ -87,7 +87,7 @@ describe('a preflight', () => {
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit: { requests: 1, seconds: 3600 } });
     const headers = { authorization: `Bearer ${KEY}`, 'access-control-request-method': 'DELETE' };
     const answer = await preflight(api, '/v1/pets', { origin: ADMIN, ...headers });
-    expect(whole(answer)).toStrictEqual(success(204, '', { ...corsFor(ADMIN), ...ALLOWED }));
+    expect(brief(answer)).toStrictEqual(success(204, '', { ...corsFor(ADMIN), ...ALLOWED }));
     expect((await api.get('/v1/pets', { origin: SHOP })).status).toBe(200);
   });
 
@@ -99,7 +99,7 @@ describe('a preflight', () => {
   ])('is refused if it %s', async (_, method, changedHeaders, corsHeaders) => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const headers = { ...ANONYMOUS, origin: SHOP, 'access-control-request-method': 'GET', ...changedHeaders };
-    expect(whole(await api.request(method, '/v1/pets', { headers }))).toStrictEqual({
+    expect(brief(await api.request(method, '/v1/pets', { headers }))).toStrictEqual({
       ...UNAUTHENTICATED,
       headers: { ...corsHeaders, ...UNAUTHENTICATED.headers },
     });
@@ -114,6 +114,6 @@ describe('a preflight', () => {
 
 test('no answer has CORS headers when no origin is allowed', async () => {
   await using api = await startApi();
-  expect(whole(await api.get('/v1/pets', { origin: SHOP }))).toStrictEqual(success(200, '[]'));
-  expect(whole(await preflight(api, '/v1/pets'))).toStrictEqual(UNAUTHENTICATED);
+  expect(brief(await api.get('/v1/pets', { origin: SHOP }))).toStrictEqual(success(200, '[]'));
+  expect(brief(await preflight(api, '/v1/pets'))).toStrictEqual(UNAUTHENTICATED);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MAX_PET_ID, PET_STATUSES } from '../../../src/domain/pet.ts';
-import { invalid, problem, success, whole } from '../../support/answer.ts';
-import { petsAfter } from '../../support/archived-pets.ts';
+import { invalid, problem, success, brief } from '../../support/answer.ts';
+import { emptyRepositoryAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -30,7 +30,7 @@ test.each<readonly [string, Parameters<typeof petOf>[0]]>([
 ])('createPet stores and returns the pet with every digit of its numbers: %s', async (body, fields) => {
   await using api = await startApi();
   const pet = petOf(fields);
-  expect(whole(await api.post(body))).toStrictEqual(success(201, pet, { location: '/v1/pets/1' }));
+  expect(brief(await api.post(body))).toStrictEqual(success(201, pet, { location: '/v1/pets/1' }));
   expect((await api.get('/v1/pets')).body).toBe(`[${pet}]`);
   expect((await api.get('/v1/pets/1')).body).toBe(pet);
 });
@@ -55,7 +55,7 @@ test.each<readonly [string, string]>([
   ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(refusedCategoryId),
 ])('createPet answers 400 that names every wrong field, and creates nothing: %j', async (body, message) => {
   await using api = await startApi();
-  expect(whole(await api.post(body))).toStrictEqual(invalid(message));
+  expect(brief(await api.post(body))).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
@@ -68,10 +68,10 @@ test.each([
 });
 
 test('createPet answers 503 and names the reason when no id is left', async () => {
-  await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
+  await using api = await startApi({ pets: await emptyRepositoryAfter(MAX_PET_ID - 1n) });
   const lastCreated = await api.post(petBody());
   expect(lastCreated.headers['location']).toBe('/v1/pets/9007199254740991');
-  expect(whole(await api.post(petBody()))).toStrictEqual(
+  expect(brief(await api.post(petBody()))).toStrictEqual(
     problem(503, 'UNAVAILABLE', 'no ids are left for new pets; it has been logged under this request id', {
       'retry-after': '2',
     }),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import { sunsetHeaders, problem, whole } from '../../support/answer.ts';
+import { sunsetHeaders, problem, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
@@ -8,7 +8,7 @@ const PUBLIC_URL = 'https://petstore.example';
 
 const cursorAfter = (id: number) => `v1.${id.toString(16).padStart(16, '0')}`;
 
-function unavailable(headers: Record<string, string> = {}): ReturnType<typeof whole> {
+function unavailable(headers: Record<string, string> = {}): ReturnType<typeof brief> {
   const message = 'a stored record is damaged; it has been logged under this request id';
   return problem(503, 'UNAVAILABLE', message, { 'retry-after': '2', ...headers });
 }
@@ -36,7 +36,7 @@ test.each([
   'the error links to the page after the damaged pet only if the cursor of the request is before that pet: the cursor is %s',
   async (_, id, query, link) => {
     await using api = await startWithError(new DamagedPet(BigInt(id), 'its name is empty'));
-    expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
+    expect(brief(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
   },
 );
 
@@ -44,9 +44,9 @@ test('a get of a damaged pet, and a retry of its create, are answered with 503 a
   const error = new DamagedPet(3n, 'its name is empty');
   await using api = await startWithError(error);
   const id = { 'x-request-id': 'the-damaged-one' };
-  expect(whole(await api.get('/v1/pets/3', id))).toStrictEqual(unavailable(sunsetHeaders(PUBLIC_URL)));
+  expect(brief(await api.get('/v1/pets/3', id))).toStrictEqual(unavailable(sunsetHeaders(PUBLIC_URL)));
   const retried = await api.post(petBody(), { 'idempotency-key': 'once', ...id });
-  expect(whole(retried)).toStrictEqual(unavailable());
+  expect(brief(retried)).toStrictEqual(unavailable());
   const logged = { error, requestId: 'the-damaged-one' };
   expect(api.log.failures).toStrictEqual([logged, logged]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { getPet } from '../../../src/adapters/http/operations/get-pet.ts';
 import { listPets } from '../../../src/adapters/http/operations/list-pets.ts';
 import { announceDeprecations } from '../../../src/adapters/http/operations/operations.ts';
-import { sunsetHeaders, CREATED, problem, REX, success, whole } from '../../support/answer.ts';
+import { sunsetHeaders, CREATED, problem, REX, success, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
@@ -42,13 +42,13 @@ test('another operation on the path of getPet announces no deprecation, but a 40
 test('exactly at the sunset, getPet begins to answer 410, and createPet stops sending a Location', async () => {
   let now = '2030-12-04T23:59:59.999Z';
   await using api = await startApi({ now: () => new Date(now) });
-  expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
-  expect(whole(await api.get('/v1/pets/1'))).toStrictEqual(success(200, REX, sunsetHeaders(api.url)));
+  expect(brief(await api.post(petBody()))).toStrictEqual(CREATED);
+  expect(brief(await api.get('/v1/pets/1'))).toStrictEqual(success(200, REX, sunsetHeaders(api.url)));
   now = SUNSET;
-  expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX.replace('1', '2')));
+  expect(brief(await api.post(petBody()))).toStrictEqual(success(201, REX.replace('1', '2')));
   const message = 'this operation was removed on 2030-12-05; use GET /v1/pets';
   for (const id of ['1', '3', 'x?y']) {
-    expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(
+    expect(brief(await api.get(`/v1/pets/${id}`))).toStrictEqual(
       problem(410, 'GONE', message, sunsetHeaders(api.url)),
     );
   }

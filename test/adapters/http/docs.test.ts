@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { success, whole } from '../../support/answer.ts';
+import { success, brief } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 
 const ANONYMOUS = { authorization: undefined };
@@ -35,16 +35,16 @@ describe('/', () => {
     await using api = await startApi();
     for (const accept of PROGRAM_ACCEPTS) {
       const expected = success(200, addresses(api.url), { vary: 'Accept' });
-      expect(whole(await api.get('/', { ...ANONYMOUS, accept }))).toStrictEqual(expected);
+      expect(brief(await api.get('/', { ...ANONYMOUS, accept }))).toStrictEqual(expected);
     }
     const expected = success(302, addresses(api.url), { vary: 'Accept', location: '/docs' });
-    expect(whole(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(expected);
+    expect(brief(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(expected);
   });
 
   test('redirects a browser below the path of PUBLIC_URL, and sends "Vary: Origin, Accept" if an origin is allowed', async () => {
     const publicUrl = 'https://petstore.example/api';
     await using api = await startApi({ publicUrl, corsOrigins: ['https://shop.example'] });
-    expect(whole(await api.get('/', BROWSER))).toStrictEqual(
+    expect(brief(await api.get('/', BROWSER))).toStrictEqual(
       success(302, addresses(publicUrl), { vary: 'Origin, Accept', location: '/api/docs' }),
     );
   });

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { sunsetHeaders, invalid, problem, REX, success, whole } from '../../support/answer.ts';
+import { sunsetHeaders, invalid, problem, REX, success, brief } from '../../support/answer.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
 test.each(['1', '%31', '1?'])('getPet returns the pet with the id 1 for the path /v1/pets/%s', async (id) => {
   await using api = await apiWithPets([{}]);
-  expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(success(200, REX, sunsetHeaders(api.url)));
+  expect(brief(await api.get(`/v1/pets/${id}`))).toStrictEqual(success(200, REX, sunsetHeaders(api.url)));
 });
 
 test('getPet answers 404 if no pet has the id', async () => {
   await using api = await apiWithPets([{}]);
   for (const id of ['0', '2', '9007199254740993', '9223372036854775807', '-9223372036854775808']) {
-    expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(
+    expect(brief(await api.get(`/v1/pets/${id}`))).toStrictEqual(
       problem(404, 'PET_NOT_FOUND', `no pet has the id ${id}`, sunsetHeaders(api.url)),
     );
   }
@@ -33,12 +33,12 @@ test('getPet answers 400 to an id that is no int64 in canonical decimal digits, 
   ];
   const otherTexts = ['%D9%A1', '%00', '1%2F2', '%', '%E0%A4', '1%0d%0aX-Evil:%20b', '1>;rel=next'];
   for (const id of [...numbers, ...otherTexts])
-    expect(whole(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(expected);
+    expect(brief(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(expected);
 });
 
 test('getPet refuses every query parameter', async () => {
   await using api = await apiWithPets([{}]);
-  expect(whole(await api.get('/v1/pets/1?status=sold'))).toStrictEqual(
+  expect(brief(await api.get('/v1/pets/1?status=sold'))).toStrictEqual(
     invalid('status is not a parameter of this operation', sunsetHeaders(api.url)),
   );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { invalid, NOT_HTTP, whole } from '../../support/answer.ts';
+import { invalid, NOT_HTTP, brief } from '../../support/answer.ts';
 import { type Api, KEY } from '../../support/http.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
@@ -15,9 +15,9 @@ async function listWith(api: Api, hosts: readonly string[], target = '/v1/pets?l
 test('a request in HTTP/1.1 must have exactly one Host header with one host', async () => {
   await using api = await apiWithPets([{}, {}]);
   for (const hosts of [[], [''], ['x', 'y'], ['x', 'x'], ['x, y']]) {
-    expect((await listWith(api, hosts)).map(whole), String(hosts)).toStrictEqual([BAD_HOST]);
+    expect((await listWith(api, hosts)).map(brief), String(hosts)).toStrictEqual([BAD_HOST]);
   }
-  expect((await listWith(api, [], 'http://x/livez')).map(whole)).toStrictEqual([BAD_HOST]);
+  expect((await listWith(api, [], 'http://x/livez')).map(brief)).toStrictEqual([BAD_HOST]);
 });
 
 test('a Host is refused if it is neither a name nor an IP address, with or without a port', async () => {
@@ -37,10 +37,10 @@ test('a Host is refused if it is neither a name nor an IP address, with or witho
   const wrongPorts = ['x:100000', 'x:-1', 'x:1:2', 'x:y', 'x:'];
   const wrongAddresses = ['::1', '[fe80::1%25eth0]', '[::1', '[x"]'];
   for (const host of [...wrongNames, ...wrongPorts, ...wrongAddresses]) {
-    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([BAD_HOST]);
+    expect((await listWith(api, [host])).map(brief), host).toStrictEqual([BAD_HOST]);
   }
   for (const host of ['x\ry', 'x\0', 'x\r\n y']) {
-    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([NOT_HTTP]);
+    expect((await listWith(api, [host])).map(brief), host).toStrictEqual([NOT_HTTP]);
   }
 });
 

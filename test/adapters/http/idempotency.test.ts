@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { CREATED, problem, REX, success, whole } from '../../support/answer.ts';
+import { CREATED, problem, REX, success, brief } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -8,7 +8,7 @@ const REPLAYED = success(201, REX, { location: '/v1/pets/1', 'idempotent-replaye
 
 test('requests with one Idempotency-Key and an equal body, in any JSON form, add one pet, and each repeated answer is marked', async () => {
   await using api = await startApi();
-  const post = async (body: string) => whole(await api.post(body, { 'idempotency-key': 'a' }));
+  const post = async (body: string) => brief(await api.post(body, { 'idempotency-key': 'a' }));
   expect(await post(petBody())).toStrictEqual(CREATED);
   const equalBody = petBody({ status: '"available"', categoryId: '7.0', age: '3' });
   for (const body of [petBody(), '{"categoryId":7,"name":"Rex"}', equalBody]) {
@@ -25,7 +25,7 @@ test('two API keys may use one Idempotency-Key for different requests, unless on
   ]);
   await using api = await startApi({ tokens });
   const postAs = async (token: string) =>
-    whole(await api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` }));
+    brief(await api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` }));
   expect(await postAs(KEY)).toStrictEqual(CREATED);
   expect(JSON.parse((await postAs('another-key')).body)).toMatchObject({ id: 2 });
   expect(await postAs('a-new-key')).toStrictEqual(REPLAYED);
@@ -34,8 +34,8 @@ test('two API keys may use one Idempotency-Key for different requests, unless on
 // All forms of the header are tested in contract/idempotency.properties.test.ts.
 test('an Idempotency-Key in quotes is the same key as the text without quotes and escapes', async () => {
   await using api = await startApi();
-  expect(whole(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(CREATED);
-  expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(REPLAYED);
+  expect(brief(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(CREATED);
+  expect(brief(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(REPLAYED);
 });
 
 test('an Idempotency-Key is refused if it is malformed or repeated', async () => {
@@ -43,6 +43,6 @@ test('an Idempotency-Key is refused if it is malformed or repeated', async () =>
   const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes';
   const expected = problem(400, 'INVALID_IDEMPOTENCY_KEY', message);
   for (const key of ['', 'a b', ['a', 'a']])
-    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(expected);
+    expect(brief(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(expected);
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });

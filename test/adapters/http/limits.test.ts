@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
-import { EMPTY, HEADERS_TOO_LARGE, OK, TOO_LARGE, URI_TOO_LONG, whole } from '../../support/answer.ts';
+import { EMPTY_PAGE, HEADERS_TOO_LARGE, OK, TOO_LARGE, URI_TOO_LONG, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { create, LIVEZ, post } from './raw-requests.ts';
@@ -24,9 +24,9 @@ const urlOfLength = (length: number) => '/v1/pets?'.padEnd(length, '&');
 
 test('a URL may have at most 8 KiB', async () => {
   await using api = await startApi();
-  expect(whole(await api.get(urlOfLength(8192)))).toStrictEqual(EMPTY);
-  expect(whole(await api.get(urlOfLength(8193)))).toStrictEqual(URI_TOO_LONG);
-  expect(whole(await api.get(urlOfLength(8193), { authorization: undefined }))).toStrictEqual(URI_TOO_LONG);
+  expect(brief(await api.get(urlOfLength(8192)))).toStrictEqual(EMPTY_PAGE);
+  expect(brief(await api.get(urlOfLength(8193)))).toStrictEqual(URI_TOO_LONG);
+  expect(brief(await api.get(urlOfLength(8193), { authorization: undefined }))).toStrictEqual(URI_TOO_LONG);
 });
 
 test.each([
@@ -34,21 +34,21 @@ test.each([
   ['of 1 MB', 1_000_000],
 ])('a URL %s is refused as the first and as the second request', async (_, length) => {
   await using api = await startApi();
-  expect((await api.raw(get(urlOfLength(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
-  expect((await api.raw(LIVEZ + get(urlOfLength(length)))).map(whole)).toStrictEqual([OK, URI_TOO_LONG]);
+  expect((await api.raw(get(urlOfLength(length)))).map(brief)).toStrictEqual([URI_TOO_LONG]);
+  expect((await api.raw(LIVEZ + get(urlOfLength(length)))).map(brief)).toStrictEqual([OK, URI_TOO_LONG]);
 });
 
 test('headers that arrive in pieces are refused if they are longer than the limit together', async () => {
   await using api = await startApi();
   const piece = `X-Long: ${'x'.repeat(6000)}\r\n`;
   const answers = await api.raw('GET /livez HTTP/1.1\r\n', piece, piece, piece, '\r\n');
-  expect(answers.map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
+  expect(answers.map(brief)).toStrictEqual([HEADERS_TOO_LARGE]);
 });
 
 test('the service reads all headers of a request with thousands of headers', async () => {
   await using api = await startApi();
   const headers = `${'a: b\r\n'.repeat(3000)}Authorization: Bearer ${api.key}\r\nConnection: close\r\n`;
-  expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([EMPTY]);
+  expect((await api.raw(get('/v1/pets', headers))).map(brief)).toStrictEqual([EMPTY_PAGE]);
 });
 
 const chunk = `4000\r\n${'x'.repeat(16 * 1024)}\r\n`;
@@ -61,7 +61,7 @@ test.each([
 ])('a connection stays usable after a body that is too long and is sent %s', async (_, headers, body) => {
   await using api = await startApi();
   const connection = await api.connect(post(headers) + body);
-  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
   await connection.send(create(petBody()));
   expect(await connection.answer()).toMatchObject({ status: 201 });
 });

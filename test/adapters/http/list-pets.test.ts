@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { invalid, REX, success, whole } from '../../support/answer.ts';
+import { invalid, REX, success, brief } from '../../support/answer.ts';
 import { apiWithPets } from './api-with-pets.ts';
 
 const LIMIT = 'limit must be an integer from 1 to 100 in plain decimal digits';
@@ -22,7 +22,7 @@ test.each([
   ['?status=s%6Fld', `[${TOM}]`],
 ])('listPets%s returns the pets that match the query, in order of id', async (query, body) => {
   await using api = await apiWithPets(THREE_PETS);
-  expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
+  expect(brief(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
 });
 
 test.each<readonly [string, string]>([
@@ -43,5 +43,5 @@ test.each<readonly [string, string]>([
   ],
 ])('listPets answers 400 and names every invalid parameter: ?%s', async (query, message) => {
   await using api = await apiWithPets(THREE_PETS);
-  expect(whole(await api.get(`/v1/pets?${query}`))).toStrictEqual(invalid(message));
+  expect(brief(await api.get(`/v1/pets?${query}`))).toStrictEqual(invalid(message));
 });

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { CREATED, EMPTY, problem, whole } from '../../support/answer.ts';
+import { CREATED, EMPTY_PAGE, problem, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { timeRatio } from '../../support/time-ratio.ts';
@@ -23,7 +23,7 @@ test.each([
   ['content-encoding', 'Identity', petBody()],
 ])('a body with the header %s: %s is accepted', async (name, value, body) => {
   await using api = await startApi();
-  expect(whole(await api.post(body, { [name]: value }))).toStrictEqual(CREATED);
+  expect(brief(await api.post(body, { [name]: value }))).toStrictEqual(CREATED);
 });
 
 test('createPet answers 415 if the Content-Type is not JSON in UTF-8, and creates nothing', async () => {
@@ -32,16 +32,16 @@ test('createPet answers 415 if the Content-Type is not JSON in UTF-8, and create
   const charsets = ['iso-8859-1', 'utf-8; charset=latin1', 'utf-8;charset=latin1', 'utf-8x', ''];
   const parameters = charsets.map((charset) => `application/json; charset=${charset}`);
   for (const type of [undefined, '', ...types, 'application/json, text/plain', ...parameters]) {
-    expect(whole(await api.post(petBody(), { 'content-type': type })), type).toStrictEqual(WRONG_TYPE);
+    expect(brief(await api.post(petBody(), { 'content-type': type })), type).toStrictEqual(WRONG_TYPE);
   }
-  expect(whole(await api.request('POST', '/v1/pets'))).toStrictEqual(WRONG_TYPE);
+  expect(brief(await api.request('POST', '/v1/pets'))).toStrictEqual(WRONG_TYPE);
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
 test('a long Content-Type is checked in linear time', async () => {
   await using api = await startApi();
   const type = `application/json${'; '.repeat(100)}${' '.repeat(15_000)}x`;
-  expect(whole(await api.post(petBody(), { 'content-type': type }))).toStrictEqual(WRONG_TYPE);
+  expect(brief(await api.post(petBody(), { 'content-type': type }))).toStrictEqual(WRONG_TYPE);
   const harmlessHeader = { 'content-type': 'x'.repeat(type.length) };
   expect(
     await timeRatio(
@@ -55,14 +55,14 @@ test('the service ignores Accept, Accept-Encoding and Accept-Charset when it lis
   await using api = await startApi();
   const accept = 'application/xml;q=1, application/json;q=0';
   const headers = { accept, 'accept-encoding': 'gzip, br', 'accept-charset': 'utf-16' };
-  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY);
+  expect(brief(await api.get('/v1/pets', headers))).toStrictEqual(EMPTY_PAGE);
 });
 
 test('createPet answers 415 if the Content-Encoding is not identity, and creates nothing', async () => {
   await using api = await startApi();
   for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'identity, identity', '__proto__']) {
     const answer = await api.post(gzipSync(petBody()), { 'content-encoding': coding });
-    expect(whole(answer), coding).toStrictEqual(WRONG_CODING);
+    expect(brief(answer), coding).toStrictEqual(WRONG_CODING);
   }
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });

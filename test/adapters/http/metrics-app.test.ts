@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { createMetricsApp } from '../../../src/adapters/http/app.ts';
 import { listen } from '../../../src/adapters/http/server/listen.ts';
-import { allows, INTERNAL, problem, received, success } from '../../support/answer.ts';
+import { notAllowed, INTERNAL, problem, readBrief, success } from '../../support/answer.ts';
 import { RecordingLog } from '../../support/recording-log.ts';
 
 const METRICS_TEXT = '# HELP a A\n# TYPE a counter\na 1\n';
@@ -15,7 +15,7 @@ async function serve(text: () => Promise<string> = async () => METRICS_TEXT) {
   const sendRequest = async (path: string, method = 'GET') => {
     const headers = { 'x-request-id': 'mine' };
     const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers });
-    return { ...(await received(response)), type: response.headers.get('content-type') };
+    return { ...(await readBrief(response)), type: response.headers.get('content-type') };
   };
   return { log, sendRequest, port: server.port };
 }
@@ -40,7 +40,7 @@ it('the port of the metrics answers 404 to every path other than /metrics', asyn
 
 it('/metrics answers 405 to a method other than GET, HEAD and OPTIONS', async () => {
   const { sendRequest } = await serve();
-  const expected = { ...allows('GET, HEAD, OPTIONS'), type: JSON_TYPE };
+  const expected = { ...notAllowed('GET, HEAD, OPTIONS'), type: JSON_TYPE };
   for (const method of ['POST', 'QUERY']) {
     expect(await sendRequest('/metrics', method), method).toStrictEqual(expected);
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { problem, whole } from '../../support/answer.ts';
+import { problem, brief } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { numbers } from '../../support/numbers.ts';
 import { apiWithPets } from './api-with-pets.ts';
@@ -29,8 +29,8 @@ test.each([
     link: `<${api.url}/v1/pets?${repeatedQuery}&cursor=${nextCursor}>; rel="next"`,
     'next-cursor': nextCursor,
   };
-  expect(whole(page).headers).toStrictEqual(headers);
-  expect(whole(await api.request('HEAD', `/v1/pets${query}`)).headers).toStrictEqual(headers);
+  expect(brief(page).headers).toStrictEqual(headers);
+  expect(brief(await api.request('HEAD', `/v1/pets${query}`)).headers).toStrictEqual(headers);
 });
 
 test.each([
@@ -39,7 +39,7 @@ test.each([
   `?limit=1&status=sold&cursor=${cursorAfter(18)}`,
 ])('the last page has neither Link nor Next-Cursor: %s', async (query) => {
   await using api = await startWithPets(21);
-  expect(whole(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
+  expect(brief(await api.get(`/v1/pets${query}`)).headers).toStrictEqual({});
 });
 
 test('a cursor that the service never issued is answered with 400', async () => {
@@ -47,12 +47,12 @@ test('a cursor that the service never issued is answered with 400', async () => 
   // All forms of a cursor are tested in contract/cursor.properties.test.ts.
   for (const cursor of ['', cursorAfter(2).replace('1', '2'), `${cursorAfter(2)}%0A`]) {
     const message = 'cursor must be a cursor from the Next-Cursor or Link header of an earlier page';
-    expect(whole(await api.get(`/v1/pets?cursor=${cursor}`)), cursor).toStrictEqual(
+    expect(brief(await api.get(`/v1/pets?cursor=${cursor}`)), cursor).toStrictEqual(
       problem(400, 'INVALID_CURSOR', message),
     );
   }
   const repeatedCursor = `/v1/pets?cursor=${cursorAfter(2)}&cursor=${cursorAfter(2)}`;
-  expect(whole(await api.get(repeatedCursor))).toStrictEqual(
+  expect(brief(await api.get(repeatedCursor))).toStrictEqual(
     problem(400, 'INVALID_CURSOR', 'cursor must be given only once'),
   );
 });

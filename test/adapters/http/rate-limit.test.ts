@@ -4,7 +4,7 @@ import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import type { Caller } from '../../../src/application/ports/token-verifier.ts';
-import { EMPTY, INTERNAL, problem, success, whole } from '../../support/answer.ts';
+import { EMPTY_PAGE, INTERNAL, problem, success, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 
 const TOM = 'tom-0123456789abcdef';
@@ -27,7 +27,7 @@ function limitHeaders(requests: number, seconds: number, remaining: number): Rec
   };
 }
 
-function refusedAnswer(requests: number, seconds: number): ReturnType<typeof whole> {
+function refusedAnswer(requests: number, seconds: number): ReturnType<typeof brief> {
   return problem(
     429,
     'RATE_LIMITED',
@@ -52,7 +52,7 @@ describe('a rate limit', () => {
     await using api = await startFrozen({ tokens, rateLimit: LIMIT });
     const answers = [];
     for (const headers of [AS_TOM, AS_TOM, AS_TOM, AS_TOM, AS_ANN, AS_ANN])
-      answers.push(whole(await api.get('/v1/pets', headers)));
+      answers.push(brief(await api.get('/v1/pets', headers)));
     expect(answers).toStrictEqual([
       success(200, '[]', limitHeaders(2, 3600, 1)),
       success(200, '[]', limitHeaders(2, 3600, 0)),
@@ -65,10 +65,10 @@ describe('a rate limit', () => {
 
   test('that belongs to one key does not apply to other keys', async () => {
     await using api = await startFrozen({ tokens: tomAndAnn({ rateLimit: LIMIT }) });
-    expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(
+    expect(brief(await api.get('/v1/pets', AS_ANN))).toStrictEqual(
       success(200, '[]', limitHeaders(2, 3600, 1)),
     );
-    expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(EMPTY);
+    expect(brief(await api.get('/v1/pets', AS_TOM))).toStrictEqual(EMPTY_PAGE);
   });
 
   test('counts by the id of the key, and a 429 reports when the limiter allows the next request', async () => {
@@ -130,7 +130,7 @@ test('while the storage of the limiter is unavailable, the service allows reques
   await using api = await startFrozen({ tokens: tomAndAnn(), rateLimit: LIMIT, limiter: failing(error) });
   for (const id of ['a', 'b', 'c']) {
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
-    expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
+    expect(brief(answer)).toStrictEqual(success(200, '[]', POLICY));
   }
   expect(api.log.notCounted).toStrictEqual(['a', 'b', 'c'].map((requestId) => ({ error, requestId })));
   expect(api.log.failures).toStrictEqual([]);
@@ -140,7 +140,7 @@ test('a request is answered with 500 if the limiter has a bug', async () => {
   const error = new TypeError('x is not a function');
   await using api = await startFrozen({ tokens: tomAndAnn(), rateLimit: LIMIT, limiter: failing(error) });
   const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
-  expect(whole(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
+  expect(brief(answer)).toStrictEqual({ ...INTERNAL, headers: POLICY });
   expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
   expect(api.log.notCounted).toStrictEqual([]);
 });

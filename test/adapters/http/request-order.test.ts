@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { invalid, whole } from '../../support/answer.ts';
+import { invalid, brief } from '../../support/answer.ts';
 import { KEY, keyWith, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
@@ -75,7 +75,7 @@ test.each([
 ])('unknown query parameters are refused before the service reads a body %s', async (_, framing) => {
   await using api = await startApi();
   const connection = await api.connect(post(`${framing}\r\n`).replace('/v1/pets', '/v1/pets?limit=1'));
-  expect(whole(await connection.answer())).toStrictEqual(
+  expect(brief(await connection.answer())).toStrictEqual(
     invalid('limit is not a parameter of this operation'),
   );
 });

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { allows, sunsetHeaders, invalid, NO_METHOD, problem, success, whole } from '../../support/answer.ts';
+import {
+  notAllowed,
+  sunsetHeaders,
+  invalid,
+  NO_METHOD,
+  problem,
+  success,
+  brief,
+} from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -28,7 +36,7 @@ describe('a request for a path without an operation', () => {
     '/docs/index.html',
   ])('is answered with 404: GET %s', async (path) => {
     await using api = await startApi();
-    expect(whole(await api.get(path))).toStrictEqual(NOT_FOUND);
+    expect(brief(await api.get(path))).toStrictEqual(NOT_FOUND);
   });
 
   test.each([
@@ -40,7 +48,7 @@ describe('a request for a path without an operation', () => {
     ['/pets/1', '/v1/pets/:petId'],
   ])('is answered with 404 and the similar path that exists: GET %s, %s', async (path, similarPath) => {
     await using api = await startApi();
-    expect(whole(await api.get(path))).toStrictEqual(
+    expect(brief(await api.get(path))).toStrictEqual(
       problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; the path is ${similarPath}`),
     );
   });
@@ -48,7 +56,7 @@ describe('a request for a path without an operation', () => {
   test.each(['HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'POST'])('is answered with 404: %s', async (method) => {
     await using api = await startApi();
     const answer = await api.request(method, '/v1/nothing');
-    expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
+    expect(brief(answer)).toStrictEqual(method === 'HEAD' ? { ...NOT_FOUND, body: '' } : NOT_FOUND);
   });
 });
 
@@ -69,9 +77,9 @@ test.each([
     await using api = await startApi();
     const sunset = sunsetHeadersOf(api, path);
     for (const method of methods) {
-      expect(whole(await api.request(method, path)), method).toStrictEqual(allows(allow, sunset));
+      expect(brief(await api.request(method, path)), method).toStrictEqual(notAllowed(allow, sunset));
     }
-    expect(whole(await api.request('OPTIONS', path))).toStrictEqual(success(204, '', { allow, ...sunset }));
+    expect(brief(await api.request('OPTIONS', path))).toStrictEqual(success(204, '', { allow, ...sunset }));
     const [get, head] = [await api.get(path), await api.request('HEAD', path)].map(
       ({ headers, ...answer }) => {
         const { 'x-request-id': _id, date: _date, ...comparedHeaders } = headers;
@@ -97,7 +105,7 @@ describe('a request with an unusual first line', () => {
 
   test.each<readonly [string, ReturnType<typeof success>]>([
     ['OPTIONS *', success(204, '', { allow: PETS })],
-    ['GET *', allows(PETS)],
+    ['GET *', notAllowed(PETS)],
     ['GET http://petstore.example/v1/pets', success(200, '[]')],
     ['GET HTTP://other.example:8080/v1/pets?limit=1', success(200, '[]')],
     [
@@ -124,11 +132,11 @@ describe('a request with an unusual first line', () => {
     ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map((rest) => [`GET http://${rest}`, INVALID_TARGET] as const),
   ])('has the right answer: %s', async (line, expected) => {
     await using api = await startApi();
-    expect((await send(api, line)).map(whole)).toStrictEqual([expected]);
+    expect((await send(api, line)).map(brief)).toStrictEqual([expected]);
   });
 
   test.each(['FOO', 'get', ''])('is refused if Node does not know the method %j', async (method) => {
     await using api = await startApi();
-    expect((await send(api, `${method} /v1/pets`)).map(whole)).toStrictEqual([NO_METHOD]);
+    expect((await send(api, `${method} /v1/pets`)).map(brief)).toStrictEqual([NO_METHOD]);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { sunsetHeaders, INTERNAL, UNAVAILABLE, whole } from '../../support/answer.ts';
+import { sunsetHeaders, INTERNAL, UNAVAILABLE, brief } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
@@ -18,7 +18,7 @@ test.each([
   const deprecation = route === '/v1/pets/:petId' && sunsetHeaders(api.url);
   const path = route.replace(':petId', '1');
   const answer = await (method === 'POST' ? api.post(petBody(), REQUEST_ID) : api.get(path, REQUEST_ID));
-  expect(whole(answer)).toStrictEqual({
+  expect(brief(answer)).toStrictEqual({
     ...UNAVAILABLE,
     headers: { ...UNAVAILABLE.headers, ...deprecation },
   });
@@ -39,7 +39,7 @@ test.each<readonly [string, unknown]>([
   ['undefined', undefined],
 ])('if the storage rejects with %s, a 500 without details is sent, and logged once', async (_, error) => {
   await using api = await startApi({ pets: new FailingPetRepository(error) });
-  expect(whole(await api.get('/v1/pets', REQUEST_ID))).toStrictEqual(INTERNAL);
+  expect(brief(await api.get('/v1/pets', REQUEST_ID))).toStrictEqual(INTERNAL);
   expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
   expect(await api.log.record(0)).toMatchObject({ requestId: 'the-failing-one', status: 500 });
   expect((await api.get('/livez')).status).toBe(200);

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { type Api, KEY, keyWith, startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
+import { insertPets } from '../../support/pets.ts';
 import type { RawConnection } from '../../support/raw-connection.ts';
 import { post } from './raw-requests.ts';
 
@@ -52,7 +52,7 @@ test.each([
   'no failure of the service is logged if a client %s its connection in the middle of an answer: GET %s',
   async (ending, path) => {
     const pets = new InMemoryPetRepository();
-    await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+    await insertPets(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
     await using api = await startApi({ pets });
     const connection = await api.connect();
     connection.pause();

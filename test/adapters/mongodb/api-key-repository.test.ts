@@ -9,7 +9,7 @@ import { aKey } from '../../support/api-keys.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { databasePool, openClient, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -28,7 +28,7 @@ async function open(url: string) {
   return { keys: new MongoApiKeyRepository(client.db, client.reads), ...client };
 }
 
-describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
   it('are stored as documents that have the id of the key as _id, and all other fields of the key under their own names', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);

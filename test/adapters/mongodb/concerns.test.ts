@@ -8,7 +8,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { databasePool, freshDatabase, isConfirmation, openClient } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
-import { sent as checkedCommands } from '../../support/watch-commands.ts';
+import { sentCommands as checkedCommands } from '../../support/watch-commands.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 

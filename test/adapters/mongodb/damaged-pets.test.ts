@@ -4,7 +4,7 @@ import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool, openService } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -30,7 +30,7 @@ async function open() {
 const set = (fields: object) => ({ $set: fields });
 const unset = (field: string) => ({ $unset: { [field]: '' } });
 
-describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${noMongo}`, () => {
   damagedPetsContract<object>(
     'mongodb',
     open,
@@ -47,7 +47,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   );
 });
 
-describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a document that is not a pet${noMongo}`, () => {
   // pet-document.test.ts tries further types of an _id.
   it.each<readonly [string, unknown]>([
     ['an ObjectId', new ObjectId()],

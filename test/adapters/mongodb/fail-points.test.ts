@@ -4,12 +4,12 @@ import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-rep
 import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
 import { freshDatabase, openClient, openService } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 
 // A fail point is a switch in the server that makes the server fail in a chosen way.
-describe.skipIf(mongo === undefined)(`the adapter of a MongoDB with fail points${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the adapter of a MongoDB with fail points${noMongo}`, () => {
   const { server, emptyDatabase } = separateMongo();
 
   async function open() {

@@ -18,7 +18,7 @@ import {
   type TestDatabase,
   throughProxy,
 } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -30,7 +30,7 @@ const STEP_DOWN = { replSetStepDown: 1, force: true, secondaryCatchUpPeriodSecs:
 const COUNT = 20;
 const IDS = numbers(COUNT).map((n) => BigInt(n + 1));
 
-describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`an insert into MongoDB${noMongo}`, () => {
   const { server, emptyDatabase } = separateMongo();
 
   async function openDirectly() {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool, findingsIn, freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -27,7 +27,7 @@ const addTo =
 const setPet1 = (fields: Document) => (db: Db) =>
   db.collection<{ _id: bigint }>('pets').updateOne({ _id: 1n }, { $set: fields }, WITHOUT_VALIDATION);
 
-describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`an inspector of MongoDB${noMongo}`, () => {
   // The command `check` also reads all pets and API keys, and reports the damaged pets and keys. The inspector need not.
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
     ['no damage', doNothing, []],

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { databasePool, openRepository, type TestDatabase } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
 const COUNT = 3_000;
 const emptyDatabase = databasePool(() => mongo!);
@@ -22,7 +22,7 @@ const QUERIES: Readonly<Record<string, PetQuery>> = {
 };
 
 it.skipIf(mongo === undefined)(
-  `one query without a sort reads a page of pets in MongoDB, and examines at most as many pets as the page can have${leftOut}`,
+  `one query without a sort reads a page of pets in MongoDB, and examines at most as many pets as the page can have${noMongo}`,
   async () => {
     const database = await emptyDatabase();
     await database.pets.insertMany(

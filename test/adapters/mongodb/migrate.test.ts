@@ -12,7 +12,7 @@ import {
   throughProxy,
 } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -54,7 +54,7 @@ const INDEXES = {
   schema: [ID_INDEX],
 };
 
-describe.skipIf(mongo === undefined)(`a migration of MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
   it('creates each collection once, even when ten migrations run at the same time', async () => {
     const [migrated, unmigrated] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
     const schema = await schemaOf(migrated);
@@ -239,7 +239,7 @@ const REFUSED: readonly Row[] = [
 ];
 
 it.skipIf(mongo === undefined)(
-  `the validators of MongoDB accept the documents of this build, and refuse damaged ones${leftOut}`,
+  `the validators of MongoDB accept the documents of this build, and refuse damaged ones${noMongo}`,
   async () => {
     const { db } = await emptyDatabase();
     /** Empties the collection of the row, and inserts the document of the row. */

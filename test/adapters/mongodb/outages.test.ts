@@ -7,7 +7,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { callAll } from '../../contracts/storage-kind.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { freshDatabase, openClient, openService, throughProxy } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -15,7 +15,7 @@ import { aPet } from '../../support/pets.ts';
 const LONG_TIMEOUT_MS = 1_000_000;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
 
-describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}`, () => {
   async function openThroughProxy() {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
@@ -86,7 +86,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${leftOut}
 });
 
 it.skipIf(mongo === undefined)(
-  `the probe of MongoDB reports the storage as unavailable when the schema version changes${leftOut}`,
+  `the probe of MongoDB reports the storage as unavailable when the schema version changes${noMongo}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe } = await openService(url);

@@ -17,12 +17,12 @@ import {
   throughProxy,
 } from '../../support/mongo-database.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-describe.skipIf(mongo === undefined)(`an archive in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
   it('may count pets for ten minutes without a reply, although a service closes a socket after 8 s without data', async () => {
     const { url } = await emptyDatabase();
     const { url: proxyUrl, proxy } = await throughProxy(url);

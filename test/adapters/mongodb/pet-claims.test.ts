@@ -7,7 +7,7 @@ import { ask, KEY } from '../../support/client.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { databasePool, freshDatabase, openRepository, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { aPet, rex } from '../../support/pets.ts';
 import { FAILED, runService } from '../../support/process.ts';
 
@@ -43,7 +43,7 @@ async function openThroughProxy(options: Record<string, number> = {}, timeoutMs?
   return { ...database, proxy, service };
 }
 
-describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`, () => {
   it('have no gaps when waiting inserts share commands of at most 1,000 pets', async () => {
     const { service, proxy } = await openThroughProxy();
     const findsBefore = service.sent('find');

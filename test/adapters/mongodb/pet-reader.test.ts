@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
 import { collectGarbage } from '../../support/collect-garbage.ts';
 import { databasePool, openClient } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
@@ -17,7 +17,7 @@ type Damage = Readonly<Record<number, Document>>;
 /** The status of the pet 4 is unknown. */
 const BAD_PET_4: Damage = { 4: { status: 'gone' } };
 
-describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${noMongo}`, () => {
   const emptyDatabase = databasePool(() => mongo!);
 
   /** Stores the sold pets from 1 to 8, and reads a page of them. */

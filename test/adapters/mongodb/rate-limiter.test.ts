@@ -12,7 +12,7 @@ import {
   throughProxy,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 
 const TIMEOUT_MS = 250;
@@ -31,7 +31,7 @@ async function open(url: string) {
   return { limiter: new MongoRateLimiter(connection.client.db()), ...connection };
 }
 
-describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${noMongo}`, () => {
   let clock: FakeClock;
   // The clock of the limiter stands still, so no command is late and no window ends, even on a slow machine.
   beforeEach(() => {

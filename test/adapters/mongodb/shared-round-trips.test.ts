@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { addressOf, databasePool, openRepository, type TestDatabase } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
 
@@ -35,7 +35,7 @@ async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<
   socket.destroy();
 }
 
-describe.skipIf(mongo === undefined)(`pets that are looked up at the same time in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`pets that are looked up at the same time in MongoDB${noMongo}`, () => {
   it('take one command for 200 calls, and each call returns the pet that it requested', async () => {
     // Without a batch size, the server would end the reply after 101 documents.
     const { stored, repository, sent } = await openWithPets(150);
@@ -76,7 +76,7 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at the same time i
   });
 });
 
-describe.skipIf(mongo === undefined)(`lists that are requested at the same time in MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`lists that are requested at the same time in MongoDB${noMongo}`, () => {
   it('share a command exactly if their queries are identical', async () => {
     const { stored, repository, sent } = await openWithPets(30);
 

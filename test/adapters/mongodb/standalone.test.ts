@@ -5,9 +5,9 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { openRepository, openService } from '../../support/mongo-database.ts';
 import { startMongo } from '../../support/mongodb.ts';
 import { aPet } from '../../support/pets.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
-it.skipIf(mongo === undefined)(`a standalone MongoDB server can be the storage${leftOut}`, async () => {
+it.skipIf(mongo === undefined)(`a standalone MongoDB server can be the storage${noMongo}`, async () => {
   const server = await startMongo({ replicaSet: false });
   onTestFinished(server.stop);
   const url = server.url('petstore');

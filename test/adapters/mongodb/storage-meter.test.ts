@@ -3,7 +3,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { freshDatabase, openService, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { rex } from '../../support/pets.ts';
 
 async function openWithMeter(url: string) {
@@ -24,7 +24,7 @@ async function openWithMeter(url: string) {
   return { inserts, count, connections, ...(await openService(url, { meter })) };
 }
 
-describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${noMongo}`, () => {
   it('receives the number of stored inserts of each commit, without the rejected inserts', async () => {
     const { url } = await freshDatabase(mongo!);
     const { pets, inserts } = await openWithMeter(url);

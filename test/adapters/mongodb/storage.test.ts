@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { mongodbStorage } from '../../../src/adapters/mongodb/storage.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
@@ -47,7 +47,7 @@ it.each<readonly [url: string, problem: string | undefined]>([
 });
 
 it.skipIf(mongo === undefined)(
-  `a MongoDB database is refused and stays empty until it is migrated, and can then be opened for each purpose without leaving a connection open${leftOut}`,
+  `a MongoDB database is refused and stays empty until it is migrated, and can then be opened for each purpose without leaving a connection open${noMongo}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const countSockets = () =>

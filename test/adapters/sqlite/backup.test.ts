@@ -13,12 +13,12 @@ import {
   damage,
   fileWith,
   integrityOf,
-  newFile,
+  newPath,
   newService,
   openKeys,
   otherConnection,
-  writeLock,
-  writer,
+  takeWriteLock,
+  startWriter,
 } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
@@ -79,7 +79,7 @@ describe('a backup of a SQLite file', () => {
 
   it('is a consistent snapshot, and always readable by its owner only, while another process writes', async () => {
     const { file, copy } = await makeLargeFile();
-    const service = writer(file, 4);
+    const service = startWriter(file, 4);
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
     const shares: number[] = [];
 
@@ -123,11 +123,11 @@ it('a backup is refused when the database is damaged', async () => {
 it('a restore is refused when a command creates the database at the same time, and keeps the key of that command', async () => {
   const { file, copy } = await makeLargeFile();
   await backUp(file, copy, ignoreProgress);
-  const target = await newFile();
+  const target = await newPath();
   let creating: ReturnType<typeof openKeys> | undefined;
   const restoring = restore(target, copy, () => {
     // The restore holds the service lock, so no service can start.
-    expect(() => writeLock(`${target}.lock`)).toThrow('locked');
+    expect(() => takeWriteLock(`${target}.lock`)).toThrow('locked');
     // The command creates the file now, and writes its key after the restore.
     creating ??= openKeys(target);
   });

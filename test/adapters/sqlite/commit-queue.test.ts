@@ -9,13 +9,13 @@ import { aKey, at } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import {
-  commits,
-  commitsTo,
-  count,
+  countCommits,
+  newCommitQueue,
+  countPets,
   newDatabase,
   newService,
   otherConnection,
-  writeLock,
+  takeWriteLock,
 } from '../../support/sqlite.ts';
 import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
@@ -29,7 +29,7 @@ it('the inserts of two turns of the event loop share a commit, which the meter r
     log() {},
   };
   const { file, pets, queue } = await openQueue({ meter });
-  const before = await commits(file);
+  const before = await countCommits(file);
   const insert = async () => {
     await pets.insert(rex);
     expect(reports).toStrictEqual([51]);
@@ -39,7 +39,7 @@ it('the inserts of two turns of the event loop share a commit, which the meter r
   await turn();
   await Promise.all([...first, insert()]);
 
-  expect(await commits(file)).toBe(before + 1);
+  expect(await countCommits(file)).toBe(before + 1);
   await queue.write(() => undefined);
   await pets.insert(rex);
   expect(reports).toStrictEqual([51, 1]);
@@ -48,7 +48,7 @@ it('the inserts of two turns of the event loop share a commit, which the meter r
 it('a change of an API key is made before later inserts, and they succeed when it fails', async () => {
   const { db, pets, queue } = await openQueue();
   const failing = queue.write(() => db.exec('?')).catch(String);
-  const [stored, , failed] = await Promise.all([queue.write(() => count(db)), pets.insert(rex), failing]);
+  const [stored, , failed] = await Promise.all([queue.write(() => countPets(db)), pets.insert(rex), failing]);
   expect([stored, failed]).toStrictEqual([0n, expect.stringContaining('syntax error')]);
 });
 
@@ -59,7 +59,7 @@ it('a write that times out during a checkpoint is never stored', async () => {
   await expect(pets.insert(rex)).rejects.toThrow('was not stored');
   checkpoint.resolve();
   await turns();
-  expect(count(db)).toBe(0n);
+  expect(countPets(db)).toBe(0n);
 });
 
 const idempotency = idempotencyFor('a');
@@ -89,7 +89,7 @@ it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
   });
   // Such an insert is a bug of the program, so the error does not blame the storage.
   expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
-  expect(count(db)).toBe(2n);
+  expect(countPets(db)).toBe(2n);
 });
 
 it('a failure that no single row causes fails the batch with its own error, and nothing of the batch is stored', async () => {
@@ -125,7 +125,7 @@ it('a full disk fails the whole batch immediately with an error that names the f
   for (const outcome of outcomes) {
     expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable', cause } });
   }
-  expect(count(db)).toBe(1n);
+  expect(countPets(db)).toBe(1n);
   expect(db.isTransaction).toBe(false);
 
   db.exec('PRAGMA max_page_count = 4294967294');
@@ -133,14 +133,14 @@ it('a full disk fails the whole batch immediately with an error that names the f
   expect(later.filter(({ replayed }) => replayed)).toStrictEqual([]);
   expect(new Set(later.map(({ pet }) => pet.id)).size).toBe(1000);
   for (const { pet } of later) expect(pet.id).toBeGreaterThan(first.id);
-  expect(count(db)).toBe(1001n);
+  expect(countPets(db)).toBe(1001n);
 }, 20_000);
 
 it('a file that another program has locked delays writes, while the event loop and reads continue', async () => {
   const { file, pets, keys } = await newService();
   const pet = await pets.insert(rex);
   await keys.insert(aKey());
-  const other = writeLock(file);
+  const other = takeWriteLock(file);
 
   let settled = 0;
   const inserting = numbers(3).map(() => pets.insert(rex).finally(() => settled++));
@@ -202,7 +202,7 @@ describe('a pet that is committed but not yet on the disk', () => {
       await pets.list({ limit: 1, status: rex.status }),
     ];
     await turns();
-    expect(count(otherConnection(file))).toBe(1n);
+    expect(countPets(otherConnection(file))).toBe(1n);
     for (let n = 0; n < 3; n++) expect(await read()).toStrictEqual([undefined, [], []]);
     expect([disk.flushes.length, settled]).toStrictEqual([2, []]);
 
@@ -226,20 +226,20 @@ describe('a pet that is committed but not yet on the disk', () => {
 
   it('shares its flush with all pets that arrive while two flushes run', async () => {
     const { disk, file, pets } = await openQueueOnHeldDisk();
-    const before = await commits(file);
+    const before = await countCommits(file);
     const inserting = [];
     for (let n = 0; n < 5; n++) {
       inserting.push(pets.insert(rex));
       await turns();
     }
-    expect([disk.flushes.length, await commits(file)]).toStrictEqual([2, before + 2]);
+    expect([disk.flushes.length, await countCommits(file)]).toStrictEqual([2, before + 2]);
 
     // The second flush ends first. It began after both commits, so both pets are on the disk.
     disk.flushes[1]?.resolve();
     await inserting[1];
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     await turns();
-    expect([disk.flushes.length, await commits(file)]).toStrictEqual([3, before + 3]);
+    expect([disk.flushes.length, await countCommits(file)]).toStrictEqual([3, before + 3]);
     // The first flush ends. It began before the third commit, so it proves nothing about the later pets.
     disk.flushes[0]?.resolve();
     await turns();
@@ -305,7 +305,7 @@ it('writes fail after 10 s when a flush does not end, and only the error of a co
   await turns();
   expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ replayed: true });
   expect(await pets.insertOnce(rex, idempotencyFor('c'))).toMatchObject({ replayed: false });
-  expect(count(db)).toBe(3n);
+  expect(countPets(db)).toBe(3n);
 });
 
 /** A disk whose flushes end when the test resolves them. */
@@ -326,13 +326,13 @@ async function turns(): Promise<void> {
   for (let n = 0; n < 10; n++) await turn();
 }
 
-async function openQueue(options: Parameters<typeof commitsTo>[1] = {}) {
+async function openQueue(options: Parameters<typeof newCommitQueue>[1] = {}) {
   const { file, db } = await newDatabase();
-  const queue = commitsTo(db, options);
+  const queue = newCommitQueue(db, options);
   return { file, db, queue, pets: new SqlitePetRepository(db, queue, new ReadCache(db)) };
 }
 
-async function openQueueOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
+async function openQueueOnHeldDisk(options: Parameters<typeof newCommitQueue>[1] = {}) {
   const disk = new HeldDisk();
   const warnings: string[] = [];
   const host = storageHost((line) => void warnings.push(line));

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { newDatabase, newFile } from '../../support/sqlite.ts';
+import { newDatabase, newPath } from '../../support/sqlite.ts';
 
 it('makeDurable makes each commit wait for the disk', async () => {
   const { db } = await newDatabase();
@@ -18,7 +18,7 @@ it('makeDurable makes each commit wait for the disk', async () => {
 
 it('makeDurable refuses a file system without shared memory', async ({ skip }) => {
   if (process.platform === 'win32') skip('the VFS of SQLite without shared memory is for Unix');
-  const file = await newFile();
+  const file = await newPath();
   const url = pathToFileURL(file);
   url.searchParams.set('vfs', 'unix-dotfile');
   using db = new DatabaseSync(url);

@@ -5,7 +5,7 @@ import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
 import { INT64_MAX } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { damage, newFile, newService, silentHost } from '../../support/sqlite.ts';
+import { damage, newPath, newService, silentHost } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -43,7 +43,7 @@ damagedPetsContract(
 );
 
 async function open() {
-  const file = await newFile();
+  const file = await newPath();
   const { pets, archive, close } = await openSqliteStorage(file, silentHost);
   return {
     pets,

@@ -5,18 +5,18 @@ import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/s
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   integrityOf,
-  newFile,
+  newPath,
   openService,
   otherConnection,
   silentHost,
-  writer,
+  startWriter,
 } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 
 const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
 it('a restarted service never assigns the id of a deleted pet again, and its idempotency key creates a new pet', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const first = await openSqliteStorage(file, silentHost);
   const deleted = [await first.pets.insert(rex), (await first.pets.insertOnce(rex, idempotencyFor('a'))).pet];
   await first.close();
@@ -35,8 +35,8 @@ it('a restarted service never assigns the id of a deleted pet again, and its ide
 it.each([1, 32])(
   'a kill -9 of a service with %i callers loses no acknowledged pet, and another service can open the file',
   async (callers) => {
-    const file = await newFile();
-    const other = writer(file, callers);
+    const file = await newPath();
+    const other = startWriter(file, callers);
     await other.printed(/^100 /m);
     await expect(openSqliteStorage(file, silentHost)).rejects.toThrow('in use by another petstore service');
     await other.kill();

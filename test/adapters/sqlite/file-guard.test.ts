@@ -7,15 +7,15 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import {
-  closedAfterTest,
-  count,
+  closeAfterTest,
+  countPets,
   newDatabase,
-  newFile,
+  newPath,
   openKeys,
   openService,
   otherConnection,
   silentHost,
-  writer,
+  startWriter,
 } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
@@ -37,7 +37,7 @@ let file = '';
 let warnings: string[] = [];
 
 beforeEach(async () => {
-  file = await newFile();
+  file = await newPath();
   warnings = [];
 });
 
@@ -75,7 +75,7 @@ it.each(['', '-wal', '-shm', '.lock'])(
 );
 
 it('the contents of a removed WAL are saved in the file immediately, so no pet is lost when the process ends', async () => {
-  const other = writer(file, 4);
+  const other = startWriter(file, 4);
   await other.printed(/^50 /m);
   await rm(`${file}-wal`);
   // The next insert fails, and then the program ends. Before that, it saves the acknowledged pets in the file.
@@ -84,7 +84,7 @@ it('the contents of a removed WAL are saved in the file immediately, so no pet i
   await rm(`${file}-wal`, { force: true });
 
   expect(acknowledged).toBeGreaterThanOrEqual(50);
-  expect(count(otherConnection(file))).toBeGreaterThanOrEqual(BigInt(acknowledged));
+  expect(countPets(otherConnection(file))).toBeGreaterThanOrEqual(BigInt(acknowledged));
 });
 
 it.each([
@@ -118,7 +118,7 @@ it('a file that is replaced while it is being opened is refused', async () => {
   ({ file } = await newDatabase());
   const ino = inodeOfFile();
   const db = otherConnection(file);
-  count(db);
+  countPets(db);
   await rename(file, `${file}-original`);
   await copyFile(`${file}-original`, file);
 
@@ -132,7 +132,7 @@ it.each(['-wal', '-shm', '.lock'])(
   async (suffix) => {
     ({ file } = await newDatabase());
     const db = otherConnection(file);
-    count(db);
+    countPets(db);
     await writeFile(`${file}.lock`, '');
     await rm(file + suffix);
 
@@ -184,7 +184,7 @@ it('a service whose lock file was removed stops writing, and no second service s
 }, 10_000);
 
 it('a command fails when the file is removed while it writes keys', async () => {
-  const { keys } = await closedAfterTest(openKeys(file));
+  const { keys } = await closeAfterTest(openKeys(file));
   await keys.insert(aKey(1));
   await rm(file);
 

@@ -10,7 +10,13 @@ import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
-import { checkpointed, newFile, openService, otherConnection, silentHost } from '../../support/sqlite.ts';
+import {
+  checkpointedPages,
+  newPath,
+  openService,
+  otherConnection,
+  silentHost,
+} from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
@@ -25,7 +31,7 @@ let clock: FakeClock;
 beforeEach(async () => {
   clock = fakeClock();
   warnings = [];
-  file = await newFile();
+  file = await newPath();
   db = otherConnection(file);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB)');
   disk = new LogDisk(
@@ -39,17 +45,17 @@ describe('a write-ahead log', () => {
   it('is checkpointed from 4 MiB on, in a file that keeps its size', async () => {
     write(3);
     await disk.checkpointIfDue();
-    expect(checkpointed(db)).toBe(0n);
+    expect(checkpointedPages(db)).toBe(0n);
 
     write(2);
     const bytes = await walBytes();
     await disk.checkpointIfDue();
-    expect(checkpointed(db)).toBeGreaterThan(1_000n);
+    expect(checkpointedPages(db)).toBeGreaterThan(1_000n);
     write(1);
 
     expect(await walBytes()).toBe(bytes);
     // The next commit has begun to write at the start of the log.
-    expect(checkpointed(db)).toBe(0n);
+    expect(checkpointedPages(db)).toBe(0n);
     expect(warnings).toStrictEqual([]);
   });
 
@@ -62,11 +68,11 @@ describe('a write-ahead log', () => {
     write(1);
 
     await disk.checkpointIfDue();
-    expect(checkpointed(db)).toBeLessThan(1_000n);
+    expect(checkpointedPages(db)).toBeLessThan(1_000n);
     clock.advance(1_000);
     await disk.checkpointIfDue();
 
-    expect(checkpointed(db)).toBeGreaterThan(1_000n);
+    expect(checkpointedPages(db)).toBeGreaterThan(1_000n);
     expect(warnings).toStrictEqual([]);
   }, 9_000);
 
@@ -221,7 +227,7 @@ it('the meter reads the size of the log and the time of the last complete checkp
 });
 
 it('a service keeps its locks and its log when another program writes to its SQLite file and closes it', async () => {
-  file = await newFile();
+  file = await newPath();
   const { pets } = await openService(file);
   await pets.insert(rex);
   const { ino } = await stat(`${file}-wal`);
@@ -239,7 +245,7 @@ it('a service keeps its locks and its log when another program writes to its SQL
 });
 
 it('a stopped service leaves only the file and its empty lock file, also when its close makes a checkpoint', async () => {
-  file = await newFile();
+  file = await newPath();
   const { pets, close } = await openSqliteStorage(file, silentHost);
   const other = otherConnection(file);
   other.exec(`PRAGMA wal_autocheckpoint = 0; CREATE TABLE t AS SELECT zeroblob(${5 * MIB})`);

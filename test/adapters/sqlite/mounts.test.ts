@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { mountOf } from '../../../src/adapters/sqlite/mounts.ts';
 import { run } from '../../support/process.ts';
-import { newFile } from '../../support/sqlite.ts';
+import { newPath } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const MOUNTINFO = `540 430 0:55 / / rw,relatime master:151 - overlay overlay rw,lowerdir=/l/A:/l/B - x
@@ -33,10 +33,10 @@ it.runIf(isAllowed)(
   `a file that is itself mounted is refused, and a file in memory or on a network causes a warning${skipNote}`,
   async () => {
     const [file, other, inMemory, remote] = [
-      await newFile(),
-      await newFile(),
-      await newFile(),
-      await newFile(),
+      await newPath(),
+      await newPath(),
+      await newPath(),
+      await newPath(),
     ];
     for (const path of [file, other]) await writeFile(path, '');
     const [memory, network] = [dirname(inMemory), dirname(remote)];

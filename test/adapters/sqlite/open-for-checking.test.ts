@@ -6,9 +6,9 @@ import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,
-  closedAfterTest,
+  closeAfterTest,
   fileWith,
-  killedAfter,
+  fileAfterKill,
   openForChecking,
   openService,
 } from '../../support/sqlite.ts';
@@ -22,7 +22,7 @@ describe('a check of a SQLite file', () => {
     const file = await closedFile();
     const before = await readdir(dirname(file));
 
-    const { archive, keys, close } = await closedAfterTest(openForChecking(file));
+    const { archive, keys, close } = await closeAfterTest(openForChecking(file));
 
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
     expect(await keys.list()).toStrictEqual([aKey(1)]);
@@ -33,9 +33,9 @@ describe('a check of a SQLite file', () => {
   });
 
   it('reads the write-ahead log of a crashed service', async () => {
-    const file = await killedAfter(({ archive }) => archive.write(PETS));
+    const file = await fileAfterKill(({ archive }) => archive.write(PETS));
     const before = [await readFile(file), await readFile(`${file}-wal`)];
-    const { archive, close } = await closedAfterTest(openForChecking(file));
+    const { archive, close } = await closeAfterTest(openForChecking(file));
 
     expect(await archive.count(1000n)).toBe(300);
     await close();
@@ -46,7 +46,7 @@ describe('a check of a SQLite file', () => {
     const file = await closedFile();
     const service = await openService(file);
     checkpoint(file);
-    const { keys } = await closedAfterTest(openForChecking(file));
+    const { keys } = await closeAfterTest(openForChecking(file));
 
     await service.keys.insert(aKey(2));
 
@@ -55,7 +55,7 @@ describe('a check of a SQLite file', () => {
 
   it('fails when another program changes a closed file during the check', async () => {
     const file = await closedFile();
-    const { keys } = await closedAfterTest(openForChecking(file));
+    const { keys } = await closeAfterTest(openForChecking(file));
 
     await utimes(file, 1, 1);
 

@@ -6,30 +6,30 @@ import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { migrateSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
-  checkpointed,
-  closedAfterTest,
-  count,
+  checkpointedPages,
+  closeAfterTest,
+  countPets,
   expectPending,
-  newFile,
+  newPath,
   newService,
   openKeys,
   openService,
   otherConnection,
-  writer,
+  startWriter,
 } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
 const now = new Date(1_800_000_000_000);
 
 it('the first start of a service waits for a command that creates API keys, and the service then has these keys', async () => {
-  const file = join(dirname(await newFile()), 'data', 'petstore.db');
+  const file = join(dirname(await newPath()), 'data', 'petstore.db');
   const { keys: first, close } = await openKeys(file);
   await first.insert(aKey(1));
 
   const starting = openService(file);
   await close();
   const service = await starting;
-  const { keys } = await closedAfterTest(openKeys(file));
+  const { keys } = await closeAfterTest(openKeys(file));
 
   expect(await service.keys.list()).toStrictEqual([aKey(1)]);
   expect(await service.pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
@@ -38,7 +38,7 @@ it('the first start of a service waits for a command that creates API keys, and 
 });
 
 it('the close of a command that creates the database waits for its writes, and leaves the file and an empty lock file', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const { keys, close } = await openKeys(file);
   const inserting = keys.insert(aKey(1));
   await close();
@@ -48,11 +48,11 @@ it('the close of a command that creates the database waits for its writes, and l
 });
 
 it('API keys can be created and revoked while a service stores pets', async () => {
-  const file = await newFile();
-  const service = writer(file, 8);
+  const file = await newPath();
+  const service = startWriter(file, 8);
   await service.printed(/^20 /m);
 
-  const { keys } = await closedAfterTest(openKeys(file));
+  const { keys } = await closeAfterTest(openKeys(file));
   for (let n = 1; n <= 5; n++) {
     await keys.insert(aKey(n));
     await keys.revoke(aKey(n).id, now);
@@ -66,12 +66,12 @@ it('API keys can be created and revoked while a service stores pets', async () =
   expect(await keys.list()).toStrictEqual(
     Array.from({ length: 5 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),
   );
-  expect(count(otherConnection(file))).toBeGreaterThan(40n);
+  expect(countPets(otherConnection(file))).toBeGreaterThan(40n);
 });
 
 it('a command for API keys makes no checkpoint, because the running service makes all of them', async () => {
   const { file } = await newService();
-  const { keys } = await closedAfterTest(openKeys(file));
+  const { keys } = await closeAfterTest(openKeys(file));
   const other = otherConnection(file);
   other.exec(
     'PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB); INSERT INTO t VALUES (zeroblob(8388608))',
@@ -79,12 +79,12 @@ it('a command for API keys makes no checkpoint, because the running service make
 
   await keys.insert(aKey(1));
 
-  expect(checkpointed(other)).toBe(0n);
+  expect(checkpointedPages(other)).toBe(0n);
 });
 
 /** Does what a service does before it creates the schema. */
 async function beginStart() {
-  const file = await newFile();
+  const file = await newPath();
   const db = otherConnection(file);
   const lock = (await takeServiceLock(file))!;
   onTestFinished(() => lock[Symbol.dispose]());
@@ -94,7 +94,7 @@ async function beginStart() {
 
 it('a command for API keys waits until a starting service has recovered the file', async () => {
   const { file, db, lock } = await beginStart();
-  const opening = closedAfterTest(openKeys(file));
+  const opening = closeAfterTest(openKeys(file));
   migrateSchema(db);
   await expectPending(opening);
 
@@ -104,7 +104,7 @@ it('a command for API keys waits until a starting service has recovered the file
 });
 
 it('an invalid date is refused as the expiry, revocation or use of an API key, which would never expire with it', async () => {
-  const { keys } = await closedAfterTest(openKeys(await newFile()));
+  const { keys } = await closeAfterTest(openKeys(await newPath()));
   const invalid = new Date(Number.NaN);
   await keys.insert(aKey(1, { expiresAt: now }));
 

@@ -24,13 +24,13 @@ import {
   expectPending,
   fileOfVersion,
   fileWith,
-  killedAfter,
-  newFile,
+  fileAfterKill,
+  newPath,
   newService,
   openService,
   otherConnection,
   silentHost,
-  writeLock,
+  takeWriteLock,
 } from '../../support/sqlite.ts';
 import { BACKUP, EVERY, EXPORTING, type Opener, READING } from './openers.ts';
 import { rex } from '../../support/pets.ts';
@@ -80,7 +80,7 @@ it('a file with two hard links is refused under both names, and accepted when on
 });
 
 it('a second service in the same process is refused within seconds under every path of the file', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const link = `${file}-link`;
   await symlink(file, link);
   const directoryLink = `${dirname(file)}/here`;
@@ -109,7 +109,7 @@ it.each<readonly [description: string, make: (file: string) => Promise<void>, re
   ['a database with a version', sql('PRAGMA user_version = 1'), FOREIGN],
   ['a database in WAL mode', sql('PRAGMA journal_mode = WAL; CREATE TABLE t (a)'), FOREIGN],
 ])('a file of another application is refused and left unchanged: %s', async (_, make, refused) => {
-  const file = await newFile();
+  const file = await newPath();
   await make(file);
   const before = await readFile(file);
 
@@ -137,7 +137,7 @@ it.each([-1, -4096, 100])(
 it.each([0, 1])(
   'a damaged file is refused when it has %i bytes and its WAL is not empty, and the WAL is kept',
   async (bytes) => {
-    const file = await killedAfter(({ pets }) => pets.insert(rex));
+    const file = await fileAfterKill(({ pets }) => pets.insert(rex));
     const wal = await readFile(`${file}-wal`);
     await truncate(file, bytes);
 
@@ -186,7 +186,7 @@ describe('a start', () => {
   });
 
   it('fails without permission to create a directory', async () => {
-    const file = await newFile();
+    const file = await newPath();
 
     expect(await asNobody(dirname(file), 0o555, () => refusal(join(dirname(file), 'data', 'x.db')))).toMatch(
       /cannot be opened: EACCES/,
@@ -195,7 +195,7 @@ describe('a start', () => {
 
   it('waits while another program has locked the file', async () => {
     const file = await fileWith(PETS);
-    const other = writeLock(file);
+    const other = takeWriteLock(file);
 
     const opening = openService(file);
     await expectPending(opening);
@@ -220,7 +220,7 @@ describe('a start', () => {
 });
 
 it('an empty file is refused by a check, an export and a backup', async () => {
-  const file = await newFile();
+  const file = await newPath();
   await writeFile(file, '');
 
   for (const open of onPaths(READING)) {
@@ -231,7 +231,7 @@ it('an empty file is refused by a check, an export and a backup', async () => {
 it('a file without tables, because its log was removed, is refused by a check, an export and a backup', async () => {
   const { file: original, pets } = await newService();
   await pets.insert(rex);
-  const file = await newFile();
+  const file = await newPath();
   await copyFile(original, file);
 
   for (const open of onPaths(READING)) {
@@ -242,7 +242,7 @@ it('a file without tables, because its log was removed, is refused by a check, a
 });
 
 it('every method rejects with StorageUnavailable after a close, and inserts that began before it are stored', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentHost);
   const inserting = [pets.insert(rex), pets.insert(rex)];
   await close();

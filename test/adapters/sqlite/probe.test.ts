@@ -7,7 +7,7 @@ import { transaction } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { numbers } from '../../support/numbers.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { commitsTo, newDatabase, otherConnection, writeLock } from '../../support/sqlite.ts';
+import { newCommitQueue, newDatabase, otherConnection, takeWriteLock } from '../../support/sqlite.ts';
 
 describe('the probe of a SQLite file', () => {
   it('fails while no row can be written', async () => {
@@ -31,7 +31,7 @@ describe('the probe of a SQLite file', () => {
   it('fails after its deadline when another program keeps the file locked', async () => {
     const clock = fakeClock('setTimeout', 'clearTimeout');
     const { file, probe } = await openProbe();
-    const other = writeLock(file);
+    const other = takeWriteLock(file);
 
     const checking = probe.check();
     clock.advance(1_500);
@@ -76,5 +76,5 @@ it('the probe of a SQLite file returns the last id, writes as many pages as an i
 
 async function openProbe() {
   const { file, db } = await newDatabase();
-  return { file, db, probe: sqliteProbe(db, commitsTo(db).write) };
+  return { file, db, probe: sqliteProbe(db, newCommitQueue(db).write) };
 }

@@ -4,22 +4,22 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, it, vi } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import {
-  count,
+  countPets,
   expectPending,
   integrityOf,
-  killedAfter,
-  newFile,
+  fileAfterKill,
+  newPath,
   openKeys,
   openService,
   otherConnection,
   silentHost,
 } from '../../support/sqlite.ts';
 import { numbers } from '../../support/numbers.ts';
-import { rex, stored } from '../../support/pets.ts';
+import { rex, insertPets } from '../../support/pets.ts';
 
 /** Runs a service that is killed after this number of inserts. Resolves with its file. */
 async function killedService(inserts: number): Promise<string> {
-  return killedAfter(({ pets }) => stored(pets, ...numbers(inserts).map(() => ({}))));
+  return fileAfterKill(({ pets }) => insertPets(pets, ...numbers(inserts).map(() => ({}))));
 }
 
 it.each([
@@ -39,7 +39,7 @@ it('a log whose end is lost is moved up to its last complete commit, even if the
   const file = await killedService(3);
   const log = await readFile(`${file}-wal`);
   const service = otherConnection(file, { readOnly: true });
-  expect(count(service)).toBe(3n);
+  expect(countPets(service)).toBe(3n);
   const shm = await readFile(`${file}-shm`);
   service.close();
   // As after a failed write of the kernel: it drops the new page, and later reads the old one from the disk.
@@ -90,7 +90,7 @@ it.each([
 it('a start waits until another program closes the file', async () => {
   const file = await killedService(1);
   const reader = otherConnection(file, { readOnly: true });
-  expect(count(reader)).toBe(1n);
+  expect(countPets(reader)).toBe(1n);
   const starting = openService(file);
   await expectPending(starting);
 
@@ -102,7 +102,7 @@ it('a start waits until another program closes the file', async () => {
 it('a start is refused after 5 s if another program still has the file open, and the log stays unchanged', async () => {
   const file = await killedService(1);
   const reader = otherConnection(file, { readOnly: true });
-  expect(count(reader)).toBe(1n);
+  expect(countPets(reader)).toBe(1n);
   const log = await readFile(`${file}-wal`);
 
   await expect(openSqliteStorage(file, silentHost)).rejects.toMatchObject({
@@ -114,7 +114,7 @@ it('a start is refused after 5 s if another program still has the file open, and
 }, 10_000);
 
 it('a command for API keys moves no page of the log into the file, even if the service ended while the command ran', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const service = await openSqliteStorage(file, silentHost);
   await service.pets.insert(rex);
   const keys = await openKeys(file);

@@ -6,7 +6,7 @@ import { FIRST_SCHEMA_VERSION } from '../../../src/application/ports/storage-err
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { rex } from '../../support/pets.ts';
-import { count, newFile, newService, otherConnection } from '../../support/sqlite.ts';
+import { countPets, newPath, newService, otherConnection } from '../../support/sqlite.ts';
 
 const INVALID_INSTANTS = ['1.5', "'2026-01-01'", '-8640000000000001'];
 
@@ -39,7 +39,7 @@ it.each(
 });
 
 it('migrateSchema creates the same tables and indexes for its first version as the first release did', async () => {
-  const [first, file] = [await newFile(), await newFile()];
+  const [first, file] = [await newPath(), await newPath()];
   await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
   const db = otherConnection(file);
   migrateSchema(db, FIRST_SCHEMA_VERSION);
@@ -51,7 +51,7 @@ it('migrateSchema creates the same tables and indexes for its first version as t
 });
 
 it('migrateSchema makes all changes or none', async () => {
-  const file = await newFile();
+  const file = await newPath();
   await writeFile(file, '');
   const db = otherConnection(file);
   // The file has our application id and no version, as our empty file has. A later statement fails, because an index exists.
@@ -62,5 +62,5 @@ it('migrateSchema makes all changes or none', async () => {
   expect(() => migrateSchema(db)).toThrow('pets_by_status already exists');
   expect(db.isTransaction).toBe(false);
   expect(readVersion(db)).toBe(0);
-  expect(() => count(db)).toThrow('no such table');
+  expect(() => countPets(db)).toThrow('no such table');
 });

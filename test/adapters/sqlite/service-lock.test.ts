@@ -4,12 +4,12 @@ import { expect, it } from 'vitest';
 import { serviceLockPath, takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
-import { preloaded } from '../../support/slow-flush.ts';
-import { newFile } from '../../support/sqlite.ts';
+import { compileLibrary } from '../../support/slow-flush.ts';
+import { newPath } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 it('a service waits for a command that holds the lock for a short time', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const commandLock = (await takeServiceLock(file))!;
 
   const taking = takeServiceLock(file);
@@ -21,7 +21,7 @@ it('a service waits for a command that holds the lock for a short time', async (
 });
 
 it('a service refuses a lock file that is not a SQLite database', async () => {
-  const file = await newFile();
+  const file = await newPath();
   await writeFile(serviceLockPath(file), 'not a database');
 
   await expect(takeServiceLock(file)).rejects.toThrow(
@@ -30,11 +30,11 @@ it('a service refuses a lock file that is not a SQLite database', async () => {
 });
 
 it('a service that cannot lock its file reports that the file system refuses locks', async ({ skip }) => {
-  const compiled = preloaded(await testDirectory(), 'refused-locks');
+  const compiled = compileLibrary(await testDirectory(), 'refused-locks');
   const LD_PRELOAD = await compiled.catch(() =>
     skip('no cc on PATH that compiles for LD_PRELOAD: install one'),
   );
-  const file = await newFile();
+  const file = await newPath();
   const env = { ...SERVICE_ENV, DATABASE_URL: `sqlite:${file}` };
   const program = run(process.execPath, SERVICE, { ...env, LD_PRELOAD });
 

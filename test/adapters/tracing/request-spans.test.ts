@@ -6,7 +6,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { requestSpans } from '../../../src/adapters/tracing/request-spans.ts';
-import { onLoopback } from '../../support/on-loopback.ts';
+import { listenOnLoopback } from '../../support/on-loopback.ts';
 import { collectGarbage } from '../../support/collect-garbage.ts';
 
 beforeAll(() => {
@@ -41,7 +41,7 @@ async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.exam
   };
   const listener = spans.trace(handle, () => base);
   const server = createServer((...request) => context.with(EARLIER_CONTEXT, () => listener(...request)));
-  const port = await onLoopback(server);
+  const port = await listenOnLoopback(server);
   const [response] = await once(
     httpRequest({ host: '127.0.0.1', port, method, path, agent: false }).end(),
     'response',

@@ -10,7 +10,7 @@ import {
   archivedPets,
   archiveWith,
   inOrderOfId,
-  petsAfter,
+  emptyRepositoryAfter,
   storeWith,
 } from '../../support/archived-pets.ts';
 import { aPet } from '../../support/pets.ts';
@@ -43,7 +43,7 @@ function watched(
 const result = (pets: number, alreadyThere = 0, others = 0) => ({ pets, alreadyThere, others });
 
 it('CopyPets reserves the assigned ids of an empty source, and fails when it cannot', async () => {
-  const source = await petsAfter(7n);
+  const source = await emptyRepositoryAfter(7n);
   const target = new InMemoryPetRepository();
   expect(await copy(source, target)).toStrictEqual(result(0));
   expect(await target.lastId()).toBe(7n);

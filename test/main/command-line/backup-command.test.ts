@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, sqliteWith } from '../../support/archives.ts';
-import { Command, succeeds } from '../../support/command.ts';
+import { allPetsIn, sqliteWith } from '../../support/archives.ts';
+import { Command, runCommand } from '../../support/command.ts';
 import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(10);
@@ -15,15 +15,15 @@ it('the backup command makes a backup while a service runs, and reports it as te
   const { url: DATABASE_URL, path } = await sqliteWith(PETS);
   await openService(path);
   const backup = join(dirname(path), 'backup.db');
-  const text = await succeeds(['backup', backup], { DATABASE_URL });
+  const text = await runCommand(['backup', backup], { DATABASE_URL });
   expect([text.stdout, text.stderr]).toStrictEqual([
     `backed up to ${backup}\n`,
     `petstore: read from ${DATABASE_URL}\n`,
   ]);
-  const json = await succeeds(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
+  const json = await runCommand(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
   expect(JSON.parse(json.stdout)).toStrictEqual({ file: `${backup}-2` });
   for (const file of [backup, `${backup}-2`]) {
-    expect(await everythingIn(`sqlite:${file}`)).toStrictEqual(PETS);
+    expect(await allPetsIn(`sqlite:${file}`)).toStrictEqual(PETS);
   }
 });
 

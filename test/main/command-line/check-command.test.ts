@@ -6,14 +6,14 @@ import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, sha256 } from '../../support/archived-pets.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { fails, succeeds } from '../../support/command.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { runFailing, runCommand } from '../../support/command.ts';
+import { damage, newPath } from '../../support/sqlite.ts';
 import { aPet } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
 /** Makes a SQLite file with three pets and one API key. The first two pets have an idempotency key. */
 async function makeFilledFile(): Promise<string> {
-  const file = await newFile();
+  const file = await newPath();
   const { pets, keys, close } = await openSqliteStorage(file, storageHost());
   for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(aPet(), key);
   await keys.insert(aKey(1, { revokedAt: at(1) }));
@@ -26,15 +26,15 @@ async function makeFilledFile(): Promise<string> {
 describe('petstore check', () => {
   it('reports no problem in a sound SQLite file', async () => {
     const url = `sqlite:${await makeFilledFile()}`;
-    const text = await succeeds(['check'], { DATABASE_URL: url });
+    const text = await runCommand(['check'], { DATABASE_URL: url });
     expect([text.stdout, text.stderr]).toStrictEqual([
       'checked 3 pets and 1 API key\n',
       `petstore: read from ${url}\n`,
     ]);
-    const json = await succeeds(['check', '--from', url, '--json']);
+    const json = await runCommand(['check', '--from', url, '--json']);
     expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
     const terminal = Object.assign(new PassThrough(), { isTTY: true });
-    await succeeds(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
+    await runCommand(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
     // The command has erased its progress line.
     expect((await terminal.end().toArray()).join('')).toContain(
       `still working\r\x1b[Kpetstore: read from ${url}\nchecked 3 pets`,
@@ -52,7 +52,7 @@ describe('petstore check', () => {
        UPDATE api_keys SET revoked_at = NULL, expires_at = NULL`,
     );
     const url = `sqlite:${file}`;
-    const { stdout, stderr } = await fails(['check'], { DATABASE_URL: url });
+    const { stdout, stderr } = await runFailing(['check'], { DATABASE_URL: url });
     expect(stderr).toBe(
       `petstore: read from ${url}\npetstore: the storage has 5 problems; ` +
         'repair damaged records in their place, or restore a backup\n',
@@ -67,20 +67,20 @@ describe('petstore check', () => {
   });
 
   it('shows at most 100 findings', async () => {
-    const file = await newFile();
+    const file = await newPath();
     const { archive, close } = await openSqliteStorage(file, storageHost());
     await archive.write(Array.from({ length: 150 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) })));
     await close();
     damage(file, "UPDATE pets SET name = 'x'");
 
-    const command = await fails(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
+    const command = await runFailing(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
     const { findings: shown, ...rest } = JSON.parse(command.stdout);
     expect([shown.length, shown[99].about, rest]).toStrictEqual([
       100,
       'pet 100',
       { pets: 150, apiKeys: 0, more: 50 },
     ]);
-    const text = await fails(['check'], { DATABASE_URL: `sqlite:${file}` });
+    const text = await runFailing(['check'], { DATABASE_URL: `sqlite:${file}` });
     expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
     expect(text.stderr).toContain('the storage has 150 problems; ');
   });
@@ -90,6 +90,6 @@ describe('petstore check', () => {
     await chmod(file, 0o400);
     await chmod(dirname(file), 0o500);
     onTestFinished(() => chmod(dirname(file), 0o700));
-    await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
+    await runCommand(['check'], { DATABASE_URL: `sqlite:${file}` });
   });
 });

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, fileWith, sqliteWith, stopAt } from '../../support/archives.ts';
+import { allPetsIn, fileWith, sqliteWith, holdCommandAfter } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, fails, FULL, refused, succeeds } from '../../support/command.ts';
+import { Command, runFailing, FULL_DISK, expectRefusal, runCommand } from '../../support/command.ts';
 import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
@@ -21,17 +21,17 @@ it('copy --json prints its result as JSON, and writes an audit line for each key
   const [source, target] = [await sqliteWith(THREE_PETS), await sqliteWith(THREE_PETS.slice(0, 2))];
   await insertKey(source.path, aKey(1));
   const args = ['copy', '--from', source.url, '--to', target.url];
-  const command = await succeeds([...args, '--json']);
+  const command = await runCommand([...args, '--json']);
   expect(command.stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
   const usedStorages = `petstore: read from ${source.url}\npetstore: wrote to ${target.url}\n`;
   const [audit = '', ...notes] = command.stderr.split(/(?<=\}\n)/);
   expect(JSON.parse(audit)).toMatchObject({ audit: 'key.copied', keyId: aKey(1).id });
   expect(notes.join('')).toBe(usedStorages);
-  const repetition = await succeeds(args);
+  const repetition = await runCommand(args);
   expect(repetition.stdout).toBe(
     'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
   );
-  const failedCopy = await fails([...args, '--json'], {}, { stdout: FULL });
+  const failedCopy = await runFailing([...args, '--json'], {}, { stdout: FULL_DISK });
   expect(failedCopy.stderr).toContain('"audit":"key.copied"');
 });
 
@@ -41,12 +41,12 @@ it('copy writes no pet when the target has a different API key with the id of a 
   await insertKey(source.path, key);
   await insertKey(target.path, { ...aKey(2), id: key.id });
 
-  await refused(
+  await expectRefusal(
     ['copy', '--from', source.url, '--to', target.url],
     `another key already has the id ${key.id}; it was not overwritten`,
   );
 
-  expect(await everythingIn(target.url)).toStrictEqual([]);
+  expect(await allPetsIn(target.url)).toStrictEqual([]);
 });
 
 async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<void> {
@@ -63,18 +63,18 @@ describe.skipIf(mongo === undefined)(
       const { url: second } = await freshDatabase(mongo!);
       const third = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
-      const program = await succeeds(['copy', '--from', first.url, '--to', second]);
+      const program = await runCommand(['copy', '--from', first.url, '--to', second]);
       expect([program.stdout, program.stderr]).toStrictEqual([
         'copied 5200 pets\ncopied 0 API keys\n',
         `petstore: read from ${first.url}\npetstore: wrote to ${second.split('?')[0]}\n`,
       ]);
-      await succeeds(['copy', '--from', second, '--to', third]);
+      await runCommand(['copy', '--from', second, '--to', third]);
 
       const lines = petLines(PETS);
       for (const url of [second, third])
-        expect((await succeeds(['export', '--from', url])).stdout).toBe(lines);
+        expect((await runCommand(['export', '--from', url])).stdout).toBe(lines);
       // This comparison includes the idempotency keys, which the lines of an export do not have.
-      expect(await everythingIn(third)).toStrictEqual(PETS);
+      expect(await allPetsIn(third)).toStrictEqual(PETS);
     });
 
     it.each(['copied', 'imported'])(
@@ -92,7 +92,7 @@ describe.skipIf(mongo === undefined)(
 
         // Four inserts pass: two reserve the ids, one writes the first batch of pets, and one puts the first pet in the
         // place of the document that reserved its id. The proxy holds the insert of the second batch.
-        const heldInsert = stopAt(proxy, 'insert', 4);
+        const heldInsert = holdCommandAfter(proxy, 'insert', 4);
         const command = new Command([...commandWords, '--to', url], {});
         const releaseInsert = await heldInsert;
         expect(await createPet()).toBe(`/v1/pets/${LAST_ID + 1n}`);
@@ -101,14 +101,14 @@ describe.skipIf(mongo === undefined)(
         expect(await command.ended).toBe(130);
         const interruptedLine = `petstore: interrupted; run the same command again to continue; what is ${movedHow} stays\n`;
         expect([command.stdout, command.stderr]).toStrictEqual(['', interruptedLine]);
-        const storedCount = (await everythingIn(target)).length - 1;
+        const storedCount = (await allPetsIn(target)).length - 1;
         expect(storedCount).toBeGreaterThan(0);
         expect(storedCount).toBeLessThan(PETS.length);
 
-        const second = await succeeds([...commandWords, '--to', target]);
+        const second = await runCommand([...commandWords, '--to', target]);
         expect(second.stdout).toContain(`5200 pets; ${storedCount} of them were already there\n`);
         expect(await createPet()).toBe(`/v1/pets/${LAST_ID + 2n}`);
-        expect((await everythingIn(target)).slice(0, -2)).toStrictEqual(PETS);
+        expect((await allPetsIn(target)).slice(0, -2)).toStrictEqual(PETS);
       },
     );
 
@@ -116,7 +116,7 @@ describe.skipIf(mongo === undefined)(
       const { url } = await freshDatabase(mongo!);
       const { url: target, proxy } = await throughProxy(url);
       const program = runService({}, ['import', 'examples/pets.ndjson', '--to', target]);
-      await stopAt(proxy, 'insert', 0);
+      await holdCommandAfter(proxy, 'insert', 0);
       program.signal('SIGTERM');
       expect(await program.ended).toStrictEqual({ code: 143, signal: null });
       expect([program.stdout, program.stderr]).toStrictEqual([

@@ -5,7 +5,7 @@ import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { succeeds } from '../../support/command.ts';
+import { runCommand } from '../../support/command.ts';
 import { run } from '../../support/process.ts';
 import { openService } from '../../support/sqlite.ts';
 
@@ -15,7 +15,7 @@ it('export writes every pet to standard output while a service uses the file', a
   const { url, path } = await sqliteWith(PETS);
   await openService(path);
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
-  const program = await succeeds(['export', '--from', url], {}, { stderr });
+  const program = await runCommand(['export', '--from', url], {}, { stderr });
   expect(program.stdout).toBe(petLines(PETS));
   // The command has erased its progress line.
   expect((await stderr.end().toArray()).join('')).toContain(
@@ -34,7 +34,7 @@ it('export exits with code 141 and prints no error when head closes the pipe', a
 it('export --json prints its result as JSON when it writes a file', async () => {
   const { url } = await sqliteWith(PETS.slice(0, 3));
   const file = join(await testDirectory(), 'pets.ndjson');
-  const program = await succeeds(['export', file, '--from', url, '--json']);
+  const program = await runCommand(['export', file, '--from', url, '--json']);
   expect(JSON.parse(program.stdout)).toStrictEqual({ file, pets: 3 });
   expect(program.stderr).toBe(`petstore: read from ${url}\n`);
 });

@@ -3,9 +3,9 @@ import { basename, dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
+import { allPetsIn, fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { fails, inputOf, succeeds } from '../../support/command.ts';
+import { runFailing, inputOf, runCommand } from '../../support/command.ts';
 import { DONE, FAILED, run, runService, SERVICE } from '../../support/process.ts';
 
 const PETS = archivedPets(5200);
@@ -25,8 +25,8 @@ it('an import that was ended by kill -9 stores all pets when it is repeated', as
     program.signal('SIGKILL');
     expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
   }
-  await succeeds(['import', file, '--to', url]);
-  expect(await everythingIn(url)).toStrictEqual(PETS);
+  await runCommand(['import', file, '--to', url]);
+  expect(await allPetsIn(url)).toStrictEqual(PETS);
 });
 
 it.each(['pets.ndjson', 'standard input'])(
@@ -37,7 +37,7 @@ it.each(['pets.ndjson', 'standard input'])(
     const path = await fileWith(text);
     const [file, shownName] = name === 'pets.ndjson' ? [path, path] : ['-', name];
     const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
-    const command = await fails(args, {}, { stdin: () => inputOf(text) });
+    const command = await runFailing(args, {}, { stdin: () => inputOf(text) });
     expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shownName}:3: is not JSON\n`]);
     expect(await readdir(directory)).toStrictEqual([]);
   },
@@ -54,7 +54,7 @@ it('import from standard input accepts the output of export through a pipe, and 
     'imported 5200 pets\n',
     `petstore: read from ${source.url}\npetstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
   ]);
-  expect(await everythingIn(target.url)).toStrictEqual(PETS);
+  expect(await allPetsIn(target.url)).toStrictEqual(PETS);
   expect(await readdir(TMPDIR)).toStrictEqual([]);
 });
 
@@ -70,9 +70,9 @@ it('import from standard input reports in one line that its temporary directory 
 it('an import reports how many of its pets were already stored, and how many other pets the target has, as JSON or as text', async () => {
   const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
   const file = await fileWith(petLines(PETS));
-  const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
+  const { stdout } = await runCommand(['import', file, '--to', url, '--json']);
   expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
-  expect((await succeeds(['import', file, '--to', url])).stdout).toBe(
+  expect((await runCommand(['import', file, '--to', url])).stdout).toBe(
     'imported 5200 pets; 5200 of them were already there; the target also has 1 other pet\n',
   );
 });

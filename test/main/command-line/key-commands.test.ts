@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, fails, FULL, refused, succeeds } from '../../support/command.ts';
+import { Command, runFailing, FULL_DISK, expectRefusal, runCommand } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startService } from '../../support/service.ts';
 
@@ -18,7 +18,7 @@ async function makeEnv(): Promise<Env> {
 }
 
 async function runKeys(env: Env, ...args: readonly string[]): Promise<Command> {
-  return succeeds(['keys', ...args], env);
+  return runCommand(['keys', ...args], env);
 }
 
 /** Creates a key, which must be the only text on standard output. */
@@ -105,7 +105,7 @@ describe('petstore keys', () => {
       `is revoked already, since ${String(auditLinesOf(revoke)[0]!['revokedAt'])}; `,
     );
     expect(repetition.stderr).toBe('');
-    const revokeWithFullOutput = await fails(['keys', 'revoke', nextId!], env, { stdout: FULL });
+    const revokeWithFullOutput = await runFailing(['keys', 'revoke', nextId!], env, { stdout: FULL_DISK });
     for (const { stderr } of [create, rotate, revoke, revokeWithFullOutput]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
@@ -173,7 +173,9 @@ describe('petstore keys', () => {
       const file = join(directory, 'mine');
       await writeFile(file, 'mine');
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-      await refused(['keys', ...CREATE, '--output', file], `${file} exists; choose another FILE`, { env });
+      await expectRefusal(['keys', ...CREATE, '--output', file], `${file} exists; choose another FILE`, {
+        env,
+      });
       expect([await readdir(directory), await readFile(file, 'utf8')]).toStrictEqual([['mine'], 'mine']);
     });
 
@@ -183,7 +185,7 @@ describe('petstore keys', () => {
       await createKey(env, '--label', 'x');
       const before = await readdir(directory);
       const file = ['--output', join(directory, 'key')];
-      await refused(['keys', 'rotate', ID, ...file], `no key has the id ${ID}`, { env });
+      await expectRefusal(['keys', 'rotate', ID, ...file], `no key has the id ${ID}`, { env });
       expect(await readdir(directory)).toStrictEqual(before);
     });
   });

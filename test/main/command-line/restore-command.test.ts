@@ -5,12 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn } from '../../support/archives.ts';
+import { allPetsIn } from '../../support/archives.ts';
 import { asNobody } from '../../support/as-nobody.ts';
-import { Command, FAILED, fails, refused, succeeds } from '../../support/command.ts';
+import { Command, FAILED, runFailing, expectRefusal, runCommand } from '../../support/command.ts';
 import { DONE, run } from '../../support/process.ts';
-import { STRACE_MISSING, traced } from '../../support/strace.ts';
-import { newFile, openKeys, openService } from '../../support/sqlite.ts';
+import { STRACE_MISSING, runTraced } from '../../support/strace.ts';
+import { newPath, openKeys, openService } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
@@ -36,13 +36,13 @@ beforeAll(async () => {
     for (const suffix of ['', '-wal']) await copyFile(path + suffix, `${path}-crashed${suffix}`);
     await close();
   }
-  await succeeds(['backup', '--from', `sqlite:${other}`, join(originals.path, 'backup.db')]);
+  await runCommand(['backup', '--from', `sqlite:${other}`, join(originals.path, 'backup.db')]);
 });
 
 afterAll(() => originals.remove());
 
 beforeEach(async () => {
-  const directory = join(dirname(await newFile()), "it's a shop");
+  const directory = join(dirname(await newPath()), "it's a shop");
   await mkdir(directory);
   file = join(directory, 'petstore.db');
   DATABASE_URL = `sqlite:${file}`;
@@ -56,7 +56,7 @@ async function copyCrashedFiles(): Promise<void> {
     await copyFile(join(originals.path, 'old.db-crashed') + suffix, file + suffix);
 }
 
-const petsIn = (path: string) => everythingIn(`sqlite:${path}`);
+const petsIn = (path: string) => allPetsIn(`sqlite:${path}`);
 
 /** Lists the files in the directory, without the lock of a service and the shared memory (`-shm`) of readers. */
 async function listFiles(): Promise<readonly string[]> {
@@ -64,12 +64,12 @@ async function listFiles(): Promise<readonly string[]> {
 }
 
 async function restore(from = backup): Promise<string> {
-  return (await succeeds(['restore', from], { DATABASE_URL })).stdout;
+  return (await runCommand(['restore', from], { DATABASE_URL })).stdout;
 }
 
 async function expectRefused(message: string | RegExp, from = backup): Promise<void> {
   const before = await listFiles();
-  await refused(['restore', from], message, { env: { DATABASE_URL } });
+  await expectRefusal(['restore', from], message, { env: { DATABASE_URL } });
   expect(await listFiles()).toStrictEqual(before);
 }
 
@@ -81,7 +81,7 @@ describe('a restore', () => {
     expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
     const other = join(dirname(file), 'other.db');
     await symlink('target.db', other);
-    const { stdout, stderr } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
+    const { stdout, stderr } = await runCommand(['restore', backup, '--to', `sqlite:${other}`, '--json']);
     expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}","upTo":${upTo}}\n`);
     expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(BACKED_UP_PETS);
     expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
@@ -101,7 +101,7 @@ describe('a restore', () => {
   ])('does not replace %s, but prints a command that moves it', async (_, suffixes, pets, makeFiles) => {
     await makeFiles();
     const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
-    const program = await fails(['restore', backup], { DATABASE_URL });
+    const program = await runFailing(['restore', backup], { DATABASE_URL });
     const [, existingFile, command = ''] =
       /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
     expect(existingFile, program.stderr).toBe(file + suffixes[0]);
@@ -129,8 +129,8 @@ describe('a restore', () => {
     for (const open of [openService, openSqliteForReading, openKeys]) {
       await expect(open(file)).rejects.toThrow(problem);
     }
-    await refused(['backup', join(dirname(file), 'another.db')], problem, { env: { DATABASE_URL } });
-    await refused(['check'], problem, { env: { DATABASE_URL } });
+    await expectRefusal(['backup', join(dirname(file), 'another.db')], problem, { env: { DATABASE_URL } });
+    await expectRefusal(['check'], problem, { env: { DATABASE_URL } });
   });
 
   it.each(['.restoring', '.partial'])('never deletes a backup whose name ends in %s', async (ending) => {
@@ -172,7 +172,7 @@ describe('a restore is refused and changes nothing', () => {
     ['is the file of a service', / is not a backup; make one of it /, bySql('PRAGMA journal_mode = WAL')],
     ['has an index that lacks rows', / is damaged; nothing was written\n$/, bySql(EMPTY_INDEX)],
   ])('when the backup %s', async (_, message, change) => {
-    const other = join(dirname(await newFile()), 'other.db');
+    const other = join(dirname(await newPath()), 'other.db');
     await copyFile(backup, other);
     await change(other);
     await expectRefused(message, other);
@@ -214,7 +214,7 @@ it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
   'a restore that fails with a system error leaves no new file: %s',
   async (inject) => {
     const before = await listFiles();
-    const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });
+    const { program } = await runTraced(['restore', backup], { env: { DATABASE_URL }, inject });
     expect(await program.ended).toMatchObject({ code: 1 });
     expect(program.stderr).toMatch(/^petstore: .* cannot be written: .*\n$/);
     expect(await listFiles()).toStrictEqual(before);

@@ -9,7 +9,7 @@ import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { Command, fails, FULL, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, runFailing, FULL_DISK, expectRefusal, runCommand, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
@@ -28,7 +28,7 @@ describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help'], ['serve', '--help'], ['help', 'serve']])(
     'prints the help of the commands and the variables: %s %s',
     async (...args) => {
-      const { stdout, stderr } = await succeeds(args, { PORT: 'wrong' });
+      const { stdout, stderr } = await runCommand(args, { PORT: 'wrong' });
       expect([stdout.slice(0, 20), stderr]).toStrictEqual(['Usage: bin/petstore ', '']);
       expect(stdout).toContain(describeVariables());
     },
@@ -40,7 +40,7 @@ describe('the general command line', () => {
       return lines.split(/\n(?= {2}\S)/).filter(Boolean);
     };
     const findCommandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
-      const { stdout: help } = await succeeds([...path, '--help']);
+      const { stdout: help } = await runCommand([...path, '--help']);
       expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...path].join(' ')} .*\n\n[A-Z]`));
       for (const section of ['Arguments', 'Options', 'Global Options', 'Commands']) {
         for (const entry of entriesOf(help, section)) expect(entry).toMatch(/^ {2}\S.*? {2,}\S/);
@@ -48,7 +48,7 @@ describe('the general command line', () => {
       expect(help).toMatch(/ --env <FILE> [^]* --json /);
       const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
       const subcommands = names.filter((name) => name !== 'help').map((name) => [...path, name]);
-      expect(await succeeds(['help', ...path])).toMatchObject({ stdout: help, stderr: '' });
+      expect(await runCommand(['help', ...path])).toMatchObject({ stdout: help, stderr: '' });
       return [...subcommands, ...(await Promise.all(subcommands.map(findCommandsBelow))).flat()];
     };
     expect((await findCommandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
@@ -65,13 +65,13 @@ describe('the general command line', () => {
         if (callback !== undefined) setImmediate(callback);
       },
     };
-    await succeeds(['export', '--help'], {}, { stdout });
+    await runCommand(['export', '--help'], {}, { stdout });
     expect(help.length).toBeGreaterThan(500);
     expect(help.split('\n').filter((line) => line.length > 80)).toStrictEqual([]);
   });
 
   it.each([['--version'], ['-V']])('prints the version: %s', async (...args) => {
-    const { stdout, stderr } = await succeeds(args);
+    const { stdout, stderr } = await runCommand(args);
     const { version, commit } = readBuild();
     expect([stdout, stderr]).toStrictEqual([`${version}+${commit}\n`, '']);
   });
@@ -130,13 +130,13 @@ describe('the general command line', () => {
     ['export --env', "option '--env <FILE>' argument missing", ''],
   ])('refuses %j in one line', async (line, problem, command) => {
     const message = `${problem}; see bin/petstore ${command}--help`;
-    await refused(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
+    await expectRefusal(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
   });
 
   it('explains why keys in memory cannot be managed', async () => {
     const problem =
       'DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead';
-    await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
+    await expectRefusal(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
   });
 
   it('warns about a misspelt variable of the environment or of the --env file before it runs the command', async () => {
@@ -144,14 +144,14 @@ describe('the general command line', () => {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, `DATABSE_URL=sqlite:elsewhere.db\nAPI_KEY=x\n`);
     const args = ['keys', 'list', '--env', path];
-    const { stderr } = await fails(args, { DATABASE_URL: url }, { stdout: FULL });
+    const { stderr } = await runFailing(args, { DATABASE_URL: url }, { stdout: FULL_DISK });
     expect(stderr).toBe(
       'petstore: the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?\n' +
         'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n' +
         `petstore: read from ${url}\n` +
         'petstore: standard output cannot be written: the disk is full\n',
     );
-    expect((await succeeds(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
+    expect((await runCommand(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
   });
 
   it.each([
@@ -179,8 +179,8 @@ describe('the general command line', () => {
     async (line, used, DATABASE_URL, shown) => {
       const methods = { backUp: async () => {}, restore: async () => 0n };
       const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...methods };
-      const replacedIo = { storages: [storage], stdout: FULL };
-      const { stderr } = await fails(line.split(' '), { DATABASE_URL }, replacedIo);
+      const replacedIo = { storages: [storage], stdout: FULL_DISK };
+      const { stderr } = await runFailing(line.split(' '), { DATABASE_URL }, replacedIo);
       expect(stderr.match(/^petstore: (?:wrote to|read from) .*$/gm)).toStrictEqual([
         `petstore: ${used} ${shown}`,
       ]);
@@ -206,7 +206,7 @@ it('a command reports that it is still working while the storage does not answer
     clock.advance(6_000);
     throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
   };
-  await fails(
+  await runFailing(
     ['check'],
     {},
     {
@@ -224,7 +224,7 @@ it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'],
   async (...args) => {
     const directory = await testDirectory();
     const file = `${directory}/petstore.db`;
-    await refused(args, `there is no SQLite file ${file}`, { env: { DATABASE_URL: `sqlite:${file}` } });
+    await expectRefusal(args, `there is no SQLite file ${file}`, { env: { DATABASE_URL: `sqlite:${file}` } });
     expect(await readdir(directory)).toStrictEqual([]);
   },
 );
@@ -251,16 +251,16 @@ describe('--env', () => {
   ])('%s', async (_, position, isSet, text) => {
     const { url } = await sqliteWith([]);
     const args = ['keys', 'list', '--json'].toSpliced(position, 0, `--env=${await writeEnvFile(text(url))}`);
-    expect((await succeeds(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
+    expect((await runCommand(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
   });
 
   it('sets the variables of the service, which does not start when one of them is invalid', async () => {
     const args = ['serve', '--env', await writeEnvFile('PORT=x\n')];
-    await refused(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
+    await expectRefusal(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
   it('is the name of a file when it follows --', async () => {
-    await refused(['import', '--', '--env'], '--env does not exist', {
+    await expectRefusal(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
   });
@@ -286,7 +286,7 @@ describe('--env', () => {
     const path = await writeEnvFile(bytes);
     const message = `the file of --env ${problem}: ${path}; see bin/petstore keys create --help`;
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-    await refused(['keys', 'create', '--label', 'x', '--env', path], message, { env, code: USAGE });
+    await expectRefusal(['keys', 'create', '--label', 'x', '--env', path], message, { env, code: USAGE });
     expect(await readdir(directory)).toStrictEqual([]);
   });
 });

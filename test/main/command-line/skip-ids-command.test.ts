@@ -2,28 +2,28 @@ import { describe, expect, it } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
-import { succeeds } from '../../support/command.ts';
+import { runCommand } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { closedAfterTest, openService } from '../../support/sqlite.ts';
+import { noMongo, mongo } from '../../support/shared-mongo.ts';
+import { closeAfterTest, openService } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
 it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips further ids when it is repeated', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
-  const { stdout, stderr } = await succeeds(['skip-ids'], { DATABASE_URL });
+  const { stdout, stderr } = await runCommand(['skip-ids'], { DATABASE_URL });
   expect(stdout).toBe('skipped 1000000000000 ids; new pets are assigned ids greater than 1000000000007\n');
   expect(stderr).toBe(`petstore: wrote to ${DATABASE_URL}\n`);
-  const repetition = await succeeds(['skip-ids', DATABASE_URL, '--json']);
+  const repetition = await runCommand(['skip-ids', DATABASE_URL, '--json']);
   expect(JSON.parse(repetition.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
 
   const { pets } = await openService(path);
   expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
 });
 
-describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${noMongo}`, () => {
   it('applies immediately to a service that runs on a restored database', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    const originalService = await closedAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
+    const originalService = await closeAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
     await originalService.pets.insert(rex);
     const copy = await freshDatabase(mongo!);
     for (const name of ['pets', 'schema']) {
@@ -32,13 +32,13 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
         .aggregate([{ $out: { db: copy.db.databaseName, coll: name } }])
         .toArray();
     }
-    const restoredService = await closedAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
-    await succeeds(['skip-ids', copy.url]);
+    const restoredService = await closeAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
+    await runCommand(['skip-ids', copy.url]);
 
     const stored = await Promise.all([restoredService.pets.insert(rex), restoredService.pets.insert(rex)]);
     expect(stored.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
     expect((await originalService.pets.insert(rex)).id).toBe(2n);
-    expect((await succeeds(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
+    expect((await runCommand(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
       'checked 3 pets and 0 API keys\n',
     );
   });

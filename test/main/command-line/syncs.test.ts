@@ -6,14 +6,14 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { fileWith, sqliteWith } from '../../support/archives.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { DONE } from '../../support/process.ts';
-import { STRACE_MISSING, traced } from '../../support/strace.ts';
+import { STRACE_MISSING, runTraced } from '../../support/strace.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const PETS = archivedPets(3000);
 
 /** Runs a command that succeeds. Returns its system calls on the files in the directory. */
 async function runAndTrace(args: readonly string[], directory: string): Promise<readonly string[]> {
-  const { program, calls } = await traced(args);
+  const { program, calls } = await runTraced(args);
   expect(await program.ended, program.stderr).toStrictEqual(DONE);
   return calls(directory);
 }
@@ -35,7 +35,7 @@ describe('before data is acknowledged,', () => {
   it('the first start with a SQLite file flushes the directory, the file and its write-ahead log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
-    const { program, calls } = await traced([], { cwd: directory, env });
+    const { program, calls } = await runTraced([], { cwd: directory, env });
     await program.url();
     const allCalls = calls(directory);
     expect(allCalls.slice(0, 3)).toStrictEqual(['mkdir data', 'fsync .', 'fsync data']);
@@ -48,7 +48,7 @@ describe('before data is acknowledged,', () => {
     await mkdir(join(directory, 'data'));
     await writeFile(join(directory, 'data/petstore.db'), '');
     const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
-    const { program, calls } = await traced([], { cwd: directory, env });
+    const { program, calls } = await runTraced([], { cwd: directory, env });
     await program.url();
     expect(calls(directory).slice(0, 2)).toStrictEqual(['fsync .', 'fsync data']);
   });
@@ -56,14 +56,14 @@ describe('before data is acknowledged,', () => {
   it('a start after kill -9 flushes a copy of the write-ahead log, the name of this copy and the database file, and then removes the log', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
-    const killedService = await traced([], { env });
+    const killedService = await runTraced([], { env });
     const body = '{"name":"Rex","categoryId":7}';
     expect(await ask(`${await killedService.program.url()}/v1/pets`, { body })).toMatchObject({
       status: 201,
     });
     await killedService.program.kill();
 
-    const { program, calls } = await traced([], { env });
+    const { program, calls } = await runTraced([], { env });
     await program.url();
 
     const allCalls = calls(directory).filter((call) => !call.endsWith('-shm'));

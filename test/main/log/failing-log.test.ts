@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Fifo } from '../../support/fifo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { DONE, FAILED, preload, type Program, run, SERVICE, stop } from '../../support/process.ts';
-import { newFile } from '../../support/sqlite.ts';
+import { newPath } from '../../support/sqlite.ts';
 import { ask } from '../../support/client.ts';
 
 // A program that never ends fails its test after 30 s.
@@ -107,7 +107,7 @@ describe('a command', () => {
     ['is not read', undefined],
   ])('completes and exits even if its standard error %s', async (_what, redirection) => {
     const command = runRedirected(redirection ?? `2> '${(await makeFullPipe()).path}'`, {
-      DATABASE_URL: `sqlite:${await newFile()}`,
+      DATABASE_URL: `sqlite:${await newPath()}`,
       args: 'keys create --label x',
     });
     expect(await command.ended).toStrictEqual(DONE);

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
-import { fails, succeeds } from '../../support/command.ts';
+import { runFailing, runCommand } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
-import { damage, fileWith, newFile } from '../../support/sqlite.ts';
+import { damage, fileWith, newPath } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(1100);
 const DAMAGED_PET = PETS[1050]!;
@@ -25,9 +25,9 @@ it.each<readonly [string, string, (damaged: string, sound: string, file: string)
   ['an export to a file', '', (from, _, file) => ['export', '--from', from, file]],
   ['a copy to the damaged storage', '', (to, from) => ['copy', '--from', from, '--to', to]],
 ])('a damaged pet stops %s, which leaves no new file', async (_, printed, argumentsFor) => {
-  const target = await newFile();
+  const target = await newPath();
   const sound = `sqlite:${await fileWith(PETS)}`;
-  const program = await fails(argumentsFor(await makeDamagedFile(), sound, target));
+  const program = await runFailing(argumentsFor(await makeDamagedFile(), sound, target));
   expect([program.stdout, program.stderr]).toStrictEqual([printed, DAMAGED_PET_LINE]);
   expect(await readdir(dirname(target))).toStrictEqual([]);
 });
@@ -36,10 +36,10 @@ const damagedKeyLine = (id: string) =>
   `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
 
 async function makeFileWithKeys() {
-  const file = await newFile();
+  const file = await newPath();
   const DATABASE_URL = `sqlite:${file}`;
   const create = async (label: string) => {
-    const { stdout } = await succeeds(['keys', 'create', '--label', label], { DATABASE_URL });
+    const { stdout } = await runCommand(['keys', 'create', '--label', label], { DATABASE_URL });
     return { token: stdout.trim(), id: stdout.split('_')[1]! };
   };
   const [good, bad] = [await create('good'), await create('bad')];
@@ -66,17 +66,17 @@ it('a damaged API key is refused with 503, and the other keys stay valid', async
 it('a damaged API key is listed with the other keys, as text and as JSON, and show, revoke and rotate fail with an error that names it', async () => {
   const { DATABASE_URL, good, bad } = await makeFileWithKeys();
 
-  const table = await fails(['keys', 'list'], { DATABASE_URL });
+  const table = await runFailing(['keys', 'list'], { DATABASE_URL });
   expect(table.stderr).toBe(`petstore: read from ${DATABASE_URL}\n${damagedKeyLine(bad.id)}`);
   expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
   expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
 
-  const json = await fails(['keys', 'list', '--json'], { DATABASE_URL });
+  const json = await runFailing(['keys', 'list', '--json'], { DATABASE_URL });
   expect(JSON.parse(json.stdout)).toContainEqual({ id: bad.id, state: 'damaged' });
   expect(JSON.parse(json.stdout)).toHaveLength(2);
 
   for (const command of ['show', 'revoke', 'rotate']) {
-    const program = await fails(['keys', command, bad.id], { DATABASE_URL });
+    const program = await runFailing(['keys', command, bad.id], { DATABASE_URL });
     expect([program.stdout, program.stderr]).toStrictEqual(['', damagedKeyLine(bad.id)]);
   }
 });

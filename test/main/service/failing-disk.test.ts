@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { ask, KEY } from '../../support/client.ts';
 import { run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
-import { STRACE_MISSING, traced } from '../../support/strace.ts';
+import { STRACE_MISSING, runTraced } from '../../support/strace.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":7}';
@@ -18,7 +18,10 @@ const repeatableCreate = { body: PET, headers: { 'idempotency-key': 'a-key-for-o
 async function startWithFault(inject: string, furtherEnv: Record<string, string> = {}) {
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const env = { DATABASE_URL, API_KEYS: KEY };
-  const { program } = await traced([], { env: { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv }, inject });
+  const { program } = await runTraced([], {
+    env: { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv },
+    inject,
+  });
   const restart = async () => run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env }).url();
   return { program, restart, url: await program.url() };
 }
@@ -62,7 +65,7 @@ it.each([
   await firstService.url();
   await firstService.kill();
   const logBytes = await readFile(join(directory, 'petstore.db-wal'));
-  const { program } = await traced(args, { env, inject: 'fsync:error=ENOSPC:when=1+' });
+  const { program } = await runTraced(args, { env, inject: 'fsync:error=ENOSPC:when=1+' });
 
   expect(await program.ended).toStrictEqual({ code: 74, signal: null });
 

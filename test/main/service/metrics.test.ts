@@ -3,12 +3,12 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { serveMetrics } from '../../../src/main/service/serve-metrics.ts';
-import { ask, connect, CREATED, KEY, stalledCreate } from '../../support/client.ts';
+import { ask, connect, CREATED, KEY, startStalledCreate } from '../../support/client.ts';
 import { HAS_IPV6 } from '../../support/ipv6.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
 import { DONE, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
-import { newFile } from '../../support/sqlite.ts';
+import { newPath } from '../../support/sqlite.ts';
 
 const METRICS_ON = { METRICS_PORT: '0' };
 const PET = '{"name":"Rex","categoryId":7}';
@@ -65,7 +65,7 @@ describe('the port of the metrics', () => {
     const url = await service.url();
     const { metricsUrl } = await service.logged(/metrics at [^"]+/);
     expect(metricsUrl).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/metrics$/);
-    const { complete } = await stalledCreate(url);
+    const { complete } = await startStalledCreate(url);
 
     service.signal('SIGTERM');
     await service.logged('shutting down');
@@ -114,7 +114,7 @@ describe('the port of the metrics', () => {
   });
 
   it('leaves enough file descriptors for the API when many clients connect to this port', async () => {
-    const DATABASE_URL = `sqlite:${await newFile()}`;
+    const DATABASE_URL = `sqlite:${await newPath()}`;
     const command = `ulimit -n 64; exec '${process.execPath}' ${SERVICE.join(' ')}`;
     const service = run('bash', ['-c', command], {
       ...SERVICE_ENV,

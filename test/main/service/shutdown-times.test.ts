@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ask, KEY, stalledCreate } from '../../support/client.ts';
+import { ask, KEY, startStalledCreate } from '../../support/client.ts';
 import { preload, runService } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
@@ -41,7 +41,7 @@ const FLUSHES_NEVER_END = preload(`
 
 it('a shutdown accepts requests for SHUTDOWN_DELAY, cuts off the remaining requests SHUTDOWN_TIMEOUT later, and then ends', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_DELAY: '10s', NODE_OPTIONS: JUMPING_CLOCK });
-  const { cutOff } = await stalledCreate(await service.url());
+  const { cutOff } = await startStalledCreate(await service.url());
   service.signal('SIGTERM');
   await service.logged('shutting down');
   service.signal('SIGUSR2');

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { freePort } from '../../../proof/failure/free-port.ts';
-import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { ask, connect, CREATED, KEY, silentServer, startStalledCreate } from '../../support/client.ts';
 import { scrape } from '../../support/metrics.ts';
-import { DONE, FAILED, LONG_DELAY, preload, runService } from '../../support/process.ts';
+import { DONE, FAILED, DELAY_UNTIL_SIGUSR2, preload, runService } from '../../support/process.ts';
 
 /** Returns a value of NODE_OPTIONS that makes the process run the statement on SIGUSR2. */
 const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { ${statement} })`);
@@ -17,7 +17,7 @@ it.each([
   '%s lets a request in flight finish, even if a second signal of this kind and %s follow',
   async (signal, other) => {
     const service = runService({ API_KEYS: KEY });
-    const { complete } = await stalledCreate(await service.url());
+    const { complete } = await startStalledCreate(await service.url());
 
     service.signal(signal);
     expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
@@ -61,7 +61,7 @@ it.each([
 );
 
 it('a drain accepts requests for SHUTDOWN_DELAY, while /readyz answers 503', async () => {
-  const service = runService({ API_KEYS: KEY, ...LONG_DELAY });
+  const service = runService({ API_KEYS: KEY, ...DELAY_UNTIL_SIGUSR2 });
   const url = await service.url();
   service.signal('SIGTERM');
   await service.logged('shutting down');
@@ -76,7 +76,7 @@ it('a drain accepts requests for SHUTDOWN_DELAY, while /readyz answers 503', asy
 it('a service refuses connections above MAX_CONNECTIONS, and its drain reports how many connections it cut off after SHUTDOWN_TIMEOUT', async () => {
   const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
   const url = await service.url();
-  const { cutOff } = await stalledCreate(url);
+  const { cutOff } = await startStalledCreate(url);
   await (await connect(url)).closed();
   await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
   service.signal('SIGHUP');
@@ -93,7 +93,7 @@ it.each([
   '%s is logged, and ends the service with exit code 1 after the requests in flight are answered',
   async (_, bug, env) => {
     const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
-    const { complete } = await stalledCreate(await service.url());
+    const { complete } = await startStalledCreate(await service.url());
 
     service.signal('SIGUSR2');
     expect(await service.logged('stopping because of a bug')).toMatchObject({

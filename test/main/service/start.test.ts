@@ -2,11 +2,11 @@ import { rename } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, connect, silentServer } from '../../support/client.ts';
-import { succeeds } from '../../support/command.ts';
+import { runCommand } from '../../support/command.ts';
 import { HAS_IPV6, NO_IPV6 } from '../../support/ipv6.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import { startService } from '../../support/service.ts';
-import { newFile } from '../../support/sqlite.ts';
+import { newPath } from '../../support/sqlite.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 
@@ -66,9 +66,9 @@ describe('a service', () => {
 
 // test/main/command-line/slow-storages.test.ts tests that a service records the last use of a key when it stops.
 it('a service records the last use of a stored key after the request, and tries again after a failure', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
-  const { stdout: key } = await succeeds(['keys', 'create', '--label', 'x'], env);
+  const { stdout: key } = await runCommand(['keys', 'create', '--label', 'x'], env);
   const now = () => new Date('2026-12-24T12:00:00Z');
   const { url, logged } = await startService(env, { now, recordUsesEveryMs: 10 });
   await rename(file, `${file}-moved`);
@@ -76,12 +76,12 @@ it('a service records the last use of a stored key after the request, and tries 
   const line = await logged(/^the use of keys was not recorded$/);
   expect(line).toMatchObject({ err: { type: 'StorageUnavailable' } });
   await rename(`${file}-moved`, file);
-  const showKey = async () => (await succeeds(['keys', 'show', key.split('_')[1]!], env)).stdout;
+  const showKey = async () => (await runCommand(['keys', 'show', key.split('_')[1]!], env)).stdout;
   await expect.poll(showKey).toMatch(/^lastUsedAt: +2026-12-24T12:00:00/m);
 }, 30_000);
 
 it('a service that cannot listen closes its SQLite file and the port of its metrics', async () => {
-  const env = { DATABASE_URL: `sqlite:${await newFile()}`, METRICS_PORT: `${await freePort()}` };
+  const env = { DATABASE_URL: `sqlite:${await newPath()}`, METRICS_PORT: `${await freePort()}` };
   const { port: PORT } = await silentServer();
   await expect(startService({ ...env, PORT })).rejects.toThrow(/^PORT is /);
   // This start would fail if the file or the port were still in use.
@@ -96,7 +96,7 @@ it.each(['127.0.0.1', '0.0.0.0'])('a service at HOST=%s refuses METRICS_PORT as 
 });
 
 it('a service logs a warning and answers creates with 503 when its SQLite file is moved away, and recovers when the file returns', async () => {
-  const file = await newFile();
+  const file = await newPath();
   const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
   await rename(file, `${file}-moved`);
 

@@ -4,7 +4,7 @@ import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { expect, it } from 'vitest';
-import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { CREATED, KEY, silentServer, startStalledCreate } from '../../support/client.ts';
 import { DONE, type Program, ROOT, run, runService, stop } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
@@ -55,7 +55,7 @@ it('SIGHUP reloads the certificate for new connections, refuses an invalid pair,
   const { service, url, replace } = await startWithCopies();
   expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
   expect(await subjectAt(url)).toBe(OLD_SUBJECT);
-  const { complete } = await stalledCreate(url);
+  const { complete } = await startStalledCreate(url);
 
   await replace(PEM_FILES.renewedCert, PEM_FILES.key);
   service.signal('SIGHUP');

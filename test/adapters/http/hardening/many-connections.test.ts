@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerLimits } from '../../../../src/adapters/http/server/limits.ts';
-import { allows, OK, TIMEOUT, whole } from '../../../support/answer.ts';
+import { notAllowed, OK, TIMEOUT, brief } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
 import { LAST, LIVEZ } from '../raw-requests.ts';
@@ -42,7 +42,7 @@ describe(`${COUNT} connections`, () => {
       'with a request whose body never arrives',
       shortLimits,
       'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n',
-      [allows('GET, HEAD, OPTIONS')],
+      [notAllowed('GET, HEAD, OPTIONS')],
     ],
     ['without a request after the first answer', { keepAliveTimeoutMs: 100 }, LIVEZ, [OK]],
     // The time limits are long, so that no connection times out before the last connection is open.
@@ -50,10 +50,10 @@ describe(`${COUNT} connections`, () => {
   ])('%s are closed, do not leak, and do not block other clients', async (_, limits, bytes, expected) => {
     await runLeakFree(limits, async (api) => {
       const connections = await openConnections(api, bytes);
-      for (let i = 0; i < 5; i++) expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
+      for (let i = 0; i < 5; i++) expect((await api.raw(LAST)).map(brief)).toStrictEqual([OK]);
       for (const connection of connections) {
         if (expected.length === 0) connection.abort();
-        for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
+        for (const answer of expected) expect(brief(await connection.answer())).toStrictEqual(answer);
         await connection.closed();
         connection.close();
       }
@@ -71,13 +71,13 @@ test('a connection above the limit is closed immediately and reported, and a new
   const firstConnections = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
   for (const connection of firstConnections) {
     await connection.send(LIVEZ);
-    expect(whole(await connection.answer())).toStrictEqual(OK);
+    expect(brief(await connection.answer())).toStrictEqual(OK);
   }
   for (let i = 0; i < 20; i++) expect(await isClosed(await api.connect())).toBe(true);
   expect(api.log.connectionErrors).toStrictEqual(Array.from({ length: 20 }, () => ({ kind: 'refused' })));
   await firstConnections[0]?.send(LAST);
-  expect(whole(await firstConnections[0]!.answer())).toStrictEqual(OK);
+  expect(brief(await firstConnections[0]!.answer())).toStrictEqual(OK);
   await firstConnections[0]?.closed();
   firstConnections[0]?.close();
-  expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
+  expect((await api.raw(LAST)).map(brief)).toStrictEqual([OK]);
 });

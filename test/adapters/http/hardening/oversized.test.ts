@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OK, TOO_LARGE, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
+import { OK, TOO_LARGE, UNAUTHENTICATED, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { create, post } from '../raw-requests.ts';
@@ -21,10 +21,10 @@ test.concurrent.for([
     const sending = (async () => {
       for (;;) await connection.send(bytes);
     })().catch((error: unknown) => error);
-    context.expect(whole(await connection.answer())).toStrictEqual(expected);
+    context.expect(brief(await connection.answer())).toStrictEqual(expected);
     await connection.closed();
     context.expect(await sending).toBeInstanceOf(Error);
-    context.expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    context.expect(brief(await api.get('/livez'))).toStrictEqual(OK);
     await api.log.record(1);
     context.expect(api.log.records).toHaveLength(2);
   },
@@ -37,7 +37,7 @@ test('the service reads and discards a body that is too long before it sends the
   for (let i = 0; i < 5; i++) await connection.send(chunk);
   await api.get('/livez');
   await connection.send('0\r\n\r\n');
-  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
   await connection.closed();
 });
 
@@ -46,7 +46,7 @@ test('the service waits for at most one second for the body of the request that 
   const connection = await api.connect(post(`Connection: close\r\n${CHUNKED}`));
   for (let i = 0; i < 2; i++) await connection.send(chunk);
   const beganMs = performance.now();
-  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
   await connection.closed();
   expect(performance.now() - beganMs).toBeGreaterThan(900);
 });
@@ -55,7 +55,7 @@ test('an answer that is not the last of its connection does not wait for the rem
   await using api = await startApi();
   const connection = await api.connect(post(CHUNKED));
   for (let i = 0; i < 2; i++) await connection.send(chunk);
-  expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
   await connection.send(`0\r\n\r\n${create(petBody())}`);
   expect(await connection.answer()).toMatchObject({ status: 201 });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { EMPTY, whole } from '../../../support/answer.ts';
+import { EMPTY_PAGE, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
-import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+import { HeldPetRepository, petBody, insertPets } from '../../../support/pets.ts';
 import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
@@ -40,7 +40,7 @@ test('a pipelined request receives "100 Continue" after the answers to the reque
   await connection.send(LIST + post(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`));
   await pets.calls(1);
   pets.release();
-  expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+  expect(brief(await connection.answer())).toStrictEqual(EMPTY_PAGE);
   expect((await connection.answer()).status).toBe(100);
   await connection.send(body);
   expect((await connection.answer()).status).toBe(201);
@@ -49,7 +49,7 @@ test('a pipelined request receives "100 Continue" after the answers to the reque
 test('pipelined requests after the sixteenth are not executed, and a client that reads late receives all sixteen answers', async () => {
   const pets = new InMemoryPetRepository();
   // A page with the longest names is longer than the send buffer of the operating system.
-  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+  await insertPets(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
   await using api = await startApi({ pets });
   const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));
   for (const connection of connections) {

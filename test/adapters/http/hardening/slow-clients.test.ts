@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NOT_HTTP, OK, whole } from '../../../support/answer.ts';
+import { NOT_HTTP, OK, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { LIVEZ, post, SCRIPT } from '../raw-requests.ts';
@@ -31,7 +31,7 @@ test.for([
     await using api = await startApi();
     const connection = await api.connect(bytes);
     connection.endSending();
-    for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
+    for (const answer of expected) expect(brief(await connection.answer())).toStrictEqual(answer);
     await connection.closed();
     expect((await api.get('/v1/pets')).body).toBe('[]');
   },

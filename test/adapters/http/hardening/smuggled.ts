@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { whole } from '../../../support/answer.ts';
+import { brief } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
@@ -26,7 +26,7 @@ export function startService() {
   afterAll(() => api.close());
   return async (bytes: string, answers: readonly object[]) => {
     const received = await api.raw(Buffer.from(bytes, 'latin1'));
-    expect(received.map(whole)).toStrictEqual(answers);
+    expect(received.map(brief)).toStrictEqual(answers);
     expect(received.at(-1)?.headers['connection']).toBe('close');
     expect([await pets.list({ limit: 1 }), api.log.failures]).toStrictEqual([[], []]);
   };

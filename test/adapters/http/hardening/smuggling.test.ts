@@ -7,7 +7,7 @@ import {
   REX,
   success,
   UNAUTHENTICATED,
-  whole,
+  brief,
 } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { BODY, CHUNKED_BODY, HEX_SIZE, LENGTH, startService, SMUGGLED, TE_CHUNKED } from './smuggled.ts';
@@ -39,9 +39,9 @@ describe('an unusual but unambiguous request', () => {
   ])('is accepted, and the next request begins at the right byte, if it has %s', async (_, bytes) => {
     await using api = await startApi();
     const connection = await api.connect(Buffer.from(bytes, 'latin1'));
-    expect(whole(await connection.answer())).toStrictEqual(CREATED);
+    expect(brief(await connection.answer())).toStrictEqual(CREATED);
     await connection.send(LAST);
-    expect(whole(await connection.answer())).toStrictEqual(OK);
+    expect(brief(await connection.answer())).toStrictEqual(OK);
     await connection.closed();
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
@@ -78,7 +78,7 @@ test('a request in HTTP/1.0 receives no "100 Continue" (RFC 9110, section 10.1.1
   const answers = await api.raw(
     `${post(`Expect: 100-continue\r\n${LENGTH}`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,
   );
-  expect(answers.map(whole)).toStrictEqual([CREATED]);
+  expect(answers.map(brief)).toStrictEqual([CREATED]);
 });
 
 test.each([

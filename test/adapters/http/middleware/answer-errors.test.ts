@@ -6,7 +6,7 @@ import { answerErrors } from '../../../../src/adapters/http/middleware/answer-er
 import { logRequest } from '../../../../src/adapters/http/middleware/log-request.ts';
 import type { State } from '../../../../src/adapters/http/middleware/state.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
-import { INTERNAL, received, success } from '../../../support/answer.ts';
+import { INTERNAL, readBrief, success } from '../../../support/answer.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 
 const ID = 'the-one';
@@ -43,7 +43,7 @@ test.each<readonly [string, Handler, ReturnType<typeof success>]>([
   expect(answer.headers.get('content-type')).toBe(
     expected.status === 204 ? null : 'application/json; charset=utf-8',
   );
-  expect([await received(answer), log.failures]).toStrictEqual([expected, []]);
+  expect([await readBrief(answer), log.failures]).toStrictEqual([expected, []]);
 });
 
 test.each<readonly [string, Handler, string]>([
@@ -64,7 +64,7 @@ test.each<readonly [string, Handler, string]>([
   const { log, sendGet } = await serve(handler);
   const answer = await sendGet();
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-  expect(await received(answer)).toStrictEqual(INTERNAL);
+  expect(await readBrief(answer)).toStrictEqual(INTERNAL);
   const error = expect.objectContaining({ message: expect.stringContaining(message) });
   expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
 });

@@ -4,7 +4,7 @@ import Koa from 'koa';
 import { expect, test } from 'vitest';
 import { readBody } from '../../../../src/adapters/http/middleware/body.ts';
 import type { State } from '../../../../src/adapters/http/middleware/state.ts';
-import { CREATED, whole } from '../../../support/answer.ts';
+import { CREATED, brief } from '../../../support/answer.ts';
 import { keyWith, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
@@ -27,7 +27,7 @@ test('readBody joins the pieces of a body that arrived before readBody runs', as
     await api.raw('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   }
   verifyMayContinue.resolve();
-  expect(whole(await connection.answer())).toStrictEqual(CREATED);
+  expect(brief(await connection.answer())).toStrictEqual(CREATED);
 });
 
 test('readBody rejects with the error if the service itself fails to read the body', async () => {

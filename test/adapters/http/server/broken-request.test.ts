@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NOT_HTTP, OK, TIMEOUT, whole } from '../../../support/answer.ts';
+import { NOT_HTTP, OK, TIMEOUT, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { get, serve } from './held-requests.ts';
@@ -24,7 +24,7 @@ test.each([
   const { connect, handledPaths, log } = await serve();
   const client = await connect(bytes + get('2'));
   const answer = await client.answer();
-  expect([whole(answer), answer.headers['x-request-id']]).toStrictEqual([NOT_HTTP, 'an-id']);
+  expect([brief(answer), answer.headers['x-request-id']]).toStrictEqual([NOT_HTTP, 'an-id']);
   expect(answer.headers['connection']).toBe('close');
   await client.closed();
   const record = { requestId: 'an-id', method: 'GET', status: 400, client: '127.0.0.1' };
@@ -35,7 +35,7 @@ test('an ambiguous request that waits behind another request is refused after th
   const { connect, answerOldest, handledPaths, log } = await serve();
   const client = await connect(get('1') + get('2', 'Transfer-Encoding: gzip, chunked\r\n'));
   await answerOldest();
-  for (const expected of [OK, NOT_HTTP]) expect(whole(await client.answer())).toStrictEqual(expected);
+  for (const expected of [OK, NOT_HTTP]) expect(brief(await client.answer())).toStrictEqual(expected);
   await client.closed();
   expect([handledPaths, log.records.length]).toStrictEqual([['1'], 1]);
 });
@@ -50,7 +50,7 @@ test.each([
     const client = await connect(`${earlierRequest}${get('2', CHUNKED)}xyz\r\nmore`);
     if (earlierRequest !== '') await answerOldest();
     for (const expected of [...earlierAnswers, NOT_HTTP])
-      expect(whole(await client.answer())).toStrictEqual(expected);
+      expect(brief(await client.answer())).toStrictEqual(expected);
     await client.closed();
     // The answer of the application comes too late, and has no effect.
     responses.at(-1)!.end('x');
@@ -63,9 +63,9 @@ test('a request that misses its time limit behind a request in progress is refus
   const { connect, answerOldest } = await serve(limits);
   const client = await connect(get('1') + get('2').slice(0, -2));
   // This connection begins later. When it is answered with 408, the time limit of the second request above is over, too.
-  expect(whole(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
+  expect(brief(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
   await answerOldest();
-  for (const expected of [OK, TIMEOUT]) expect(whole(await client.answer())).toStrictEqual(expected);
+  for (const expected of [OK, TIMEOUT]) expect(brief(await client.answer())).toStrictEqual(expected);
   await client.closed();
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TIMEOUT, whole } from '../../../support/answer.ts';
+import { TIMEOUT, brief } from '../../../support/answer.ts';
 import { connectionHeaders, get, serve } from './held-requests.ts';
 
 const MIB = 1024 * 1024;
@@ -27,7 +27,7 @@ test('requests that are ignored after a request missed its time limit count towa
   const client = await connect(get('1') + get('2', 'Content-Length: 5\r\n'));
   await waitUntilHandled(1);
   // This connection begins later. When it is answered with 408, the time limit of the second request above is over, too.
-  expect(whole(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
+  expect(brief(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
   await client.send(`12345${FLOOD}`).catch(() => {});
   await client.closed();
   expect(log.connectionErrors).toStrictEqual([{ kind: 'cut-off' }]);

@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
-import { HEADERS_TOO_LARGE, NO_METHOD, NOT_HTTP, OK, URI_TOO_LONG, whole } from '../../../support/answer.ts';
+import { HEADERS_TOO_LARGE, NO_METHOD, NOT_HTTP, OK, URI_TOO_LONG, brief } from '../../../support/answer.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { connectionHeaders, get, serve } from './held-requests.ts';
@@ -33,7 +33,7 @@ describe('input that is not a request', () => {
     const { connect, log, handledPaths } = await serve();
     const client = await connect(bytes);
     const answer = await client.answer();
-    expect([whole(answer), answer.headers['connection']]).toStrictEqual([expected, 'close']);
+    expect([brief(answer), answer.headers['connection']]).toStrictEqual([expected, 'close']);
     await client.closed();
     const requestId = answer.headers['x-request-id'];
     const record = { requestId, method: undefined, status: expected.status, client: '127.0.0.1' };
@@ -48,7 +48,7 @@ describe('input that is not a request', () => {
     for (let i = 0; i < 30; i++) await client.send('x'.repeat(10_000));
     expect(log.records).toStrictEqual([]);
     for (let i = 0; i < 2; i++) await answerOldest();
-    for (const expected of [OK, OK, NO_METHOD]) expect(whole(await client.answer())).toStrictEqual(expected);
+    for (const expected of [OK, OK, NO_METHOD]) expect(brief(await client.answer())).toStrictEqual(expected);
     await client.closed();
     expect(log.records).toHaveLength(1);
   });
@@ -85,7 +85,7 @@ describe('input that is not a request', () => {
     // Each piece is an error of the parser, and must not add a listener.
     expect(response!.listenerCount('close')).toBeLessThan(10);
     response!.end(OK.body);
-    expect(whole(await client.answer())).toStrictEqual(OK);
+    expect(brief(await client.answer())).toStrictEqual(OK);
     await client.closed();
     expect(log.records).toStrictEqual([]);
   });
@@ -116,5 +116,5 @@ test('an unknown Expect header is ignored', async () => {
   const { connect, answerOldest } = await serve();
   const client = await connect(get('1', 'Expect: a-miracle\r\n'));
   await answerOldest();
-  expect(whole(await client.answer())).toStrictEqual(OK);
+  expect(brief(await client.answer())).toStrictEqual(OK);
 });

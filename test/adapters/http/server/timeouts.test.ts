@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { OK, TIMEOUT, whole } from '../../../support/answer.ts';
+import { OK, TIMEOUT, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
@@ -39,7 +39,7 @@ test.concurrent.for([
   const connection = await api.connect(head);
   const sending = sendSlowly(connection, slowBytes!).catch((error: unknown) => error);
   const answer = await connection.answer();
-  context.expect(whole(answer)).toStrictEqual(TIMEOUT);
+  context.expect(brief(answer)).toStrictEqual(TIMEOUT);
   context.expect(answer.headers['connection']).toBe('close');
   await connection.closed();
   context.expect(await sending).toStrictEqual(slowBytes === '' ? undefined : context.expect.any(Error));
@@ -51,7 +51,7 @@ test.concurrent.for([
 
 test('the second request on a connection is answered with 408 if it is too slow', async () => {
   await using api = await startApi({ limits });
-  expect((await api.raw(`${LIVEZ}GET /liv`)).map(whole)).toStrictEqual([OK, TIMEOUT]);
+  expect((await api.raw(`${LIVEZ}GET /liv`)).map(brief)).toStrictEqual([OK, TIMEOUT]);
 });
 
 // Idle connections, and bodies that stop after the answer, are tested in hardening/many-connections.test.ts.
@@ -62,7 +62,7 @@ test('the time limits apply to the sending of a request, and not to the time tha
   await pets.calls(1);
   for (let n = 0; n < 2; n++) {
     const slowClient = await api.connect(post('Content-Length: 10\r\n'));
-    expect(whole(await slowClient.answer())).toStrictEqual(TIMEOUT);
+    expect(brief(await slowClient.answer())).toStrictEqual(TIMEOUT);
   }
   pets.release();
   expect((await answer).status).toBe(200);

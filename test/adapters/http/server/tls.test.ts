@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { OK, success, whole } from '../../../support/answer.ts';
+import { OK, success, brief } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
@@ -92,7 +92,7 @@ describe('a client that does not complete its TLS handshake', () => {
       { kind: 'not-tls' },
       handshakeError('ERR_SSL_NO_APPLICATION_PROTOCOL'),
     ]);
-    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    expect(brief(await api.get('/livez'))).toStrictEqual(OK);
     expect(await api.log.record(0)).toMatchObject({ route: '/livez' });
   });
 
@@ -102,7 +102,7 @@ describe('a client that does not complete its TLS handshake', () => {
     endedSocket.end();
     resetSocket.resetAndDestroy();
     await waitForClose(endedSocket);
-    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    expect(brief(await api.get('/livez'))).toStrictEqual(OK);
     expect(api.log.connectionErrors).toStrictEqual([]);
   });
 
@@ -148,9 +148,9 @@ describe('a renewed certificate', () => {
 
     expect(await fingerprintOf(api)).toBe(NEW_FINGERPRINT);
     pets.release();
-    expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
+    expect(brief(await connection.answer())).toStrictEqual(success(200, '[]'));
     await connection.send(LIVEZ);
-    expect(whole(await connection.answer())).toStrictEqual(OK);
+    expect(brief(await connection.answer())).toStrictEqual(OK);
     expect(api.log.connectionErrors).toStrictEqual([]);
   });
 

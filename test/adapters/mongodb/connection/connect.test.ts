@@ -7,9 +7,9 @@ import { openMongoArchive } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { openService, refusal, throughProxy } from '../../../support/mongo-database.ts';
-import { onLoopback } from '../../../support/on-loopback.ts';
-import { leftOut, mongo } from '../../../support/shared-mongo.ts';
+import { openService, setupErrorOf, throughProxy } from '../../../support/mongo-database.ts';
+import { listenOnLoopback } from '../../../support/on-loopback.ts';
+import { noMongo, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
 const hosts = { hosts: ['one:1', 'two:2'], dbName: 'shop' };
@@ -70,7 +70,7 @@ async function listen(serve: (socket: Socket) => unknown, openSockets = new Set<
   onTestFinished(() => {
     for (const socket of openSockets) socket.destroy();
   });
-  return `127.0.0.1:${await onLoopback(server)}`;
+  return `127.0.0.1:${await listenOnLoopback(server)}`;
 }
 
 /**
@@ -204,7 +204,7 @@ it('each function that opens a database refuses a server that is not MongoDB, an
       `; ${ADVICE}`,
     ];
     for (const open of [openService, migrate, openMongoArchive]) {
-      const message = await refusal(open(url));
+      const message = await setupErrorOf(open(url));
       expect(message.startsWith(before) && message.endsWith(after)).toBe(true);
       expect(message.slice(before.length, -after.length)).toMatch(reason);
     }
@@ -214,7 +214,7 @@ it('each function that opens a database refuses a server that is not MongoDB, an
 
 it('connect rejects with each host and its error code, in one line, when no host can be reached', async () => {
   const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
-  expect(await refusal(connect(url))).toMatch(
+  expect(await setupErrorOf(connect(url))).toMatch(
     /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop": no primary; members: one\.invalid:27017: E[A-Z_]+, two\.invalid:27017: E[A-Z_]+; check the hosts, replicaSet and tls in the URL$/,
   );
 });
@@ -244,7 +244,7 @@ it('connect logs after 2 s without an answer how long it continues to try, witho
   expect(await slowStart).toMatchObject(rejection);
 });
 
-describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a real MongoDB${noMongo}`, () => {
   const url = (query: string) => `${mongo!.url('petstore')}&${query}`;
 
   it.each([
@@ -268,7 +268,7 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a connection that takes too long${noMongo}`, () => {
   /** @param slowAttempts how many of the first attempts to connect take too long */
   async function connectSlowly(slowAttempts: number, onRefused = () => {}) {
     const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };

@@ -10,10 +10,10 @@ import {
   freshDatabase,
   openRepository,
   openService,
-  refusal,
+  setupErrorOf,
 } from '../../../support/mongo-database.ts';
 import { aPet } from '../../../support/pets.ts';
-import { leftOut, mongo } from '../../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../../support/shared-mongo.ts';
 
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
 
@@ -24,7 +24,7 @@ const COUNTS_INDEX = { collection: 'rate_limits', index: 'key_1' };
 /** The tests of this pool must restore the indexes that they drop. */
 const soundDatabase = databasePool(() => mongo!);
 
-describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a required index${noMongo}`, () => {
   it('may have a different name if it is unique, and may have further options that change no answer', async () => {
     const { url, pets } = await freshDatabase(mongo!);
     await pets.dropIndex(IDEM_INDEX.index);
@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       `in the database "${db.databaseName}" the collection "pets" lacks the index "status_1__id_1", ` +
       'the collection "pets" lacks the index "idem.k_1", ' +
       'the collection "rate_limits" lacks the index "key_1"; run: petstore migrate';
-    expect(await refusal(openService(url))).toBe(problem);
+    expect(await setupErrorOf(openService(url))).toBe(problem);
     await expect(probe.check()).rejects.toThrow(new StorageUnavailable(problem));
     const { close } = await openMongoStorage(url, { autoMigrate: true });
     await close();
@@ -87,8 +87,8 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     const line =
       `documents of the collection "${collection}" of the database "${db.databaseName}" share a value of ` +
       `${remedy}, then migrate again`;
-    expect(await refusal(migrate(url))).toBe(line);
-    expect(await refusal(openMongoStorage(url, { autoMigrate: true }))).toBe(line);
+    expect(await setupErrorOf(migrate(url))).toBe(line);
+    expect(await setupErrorOf(openMongoStorage(url, { autoMigrate: true }))).toBe(line);
     await documents.deleteOne({ _id: 2n });
     await migrate(url);
     expect(await findingsIn(url)).toStrictEqual([]);

@@ -3,9 +3,9 @@ import type { Db, Document, IndexSpecification } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { findingsIn, freshDatabase, openService, refusal } from '../../../support/mongo-database.ts';
+import { findingsIn, freshDatabase, openService, setupErrorOf } from '../../../support/mongo-database.ts';
 import { rex } from '../../../support/pets.ts';
-import { leftOut, mongo } from '../../../support/shared-mongo.ts';
+import { noMongo, mongo } from '../../../support/shared-mongo.ts';
 
 const recreatePets = (options: Document) => async (db: Db) => {
   await db.collection('pets').rename('pets_before');
@@ -120,17 +120,17 @@ async function runInMongosh(db: Db, commands: string): Promise<void> {
   for (const command of commands.split('; ')) await runInNewContext(command, globals);
 }
 
-describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has changed${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has changed${noMongo}`, () => {
   it.each(DAMAGES)('is refused with a repair command if it has %s', async (_, damage, problem, command) => {
     const { url, db } = await freshDatabase(mongo!);
     await damage(db);
     const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
     const schemaBefore = await schemaOf(db);
 
-    const line = await refusal(openService(url));
+    const line = await setupErrorOf(openService(url));
     expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
     expect(line).toContain(`; stop the services, run in mongosh: ${command}; then run: petstore migrate`);
-    const migrateLine = await refusal(migrate(url));
+    const migrateLine = await setupErrorOf(migrate(url));
     expect(migrateLine).toContain(`the collection "${collection}" ${problem}`);
     expect(migrateLine).toContain(command);
     expect(await findingsIn(url)).toContainEqual(
