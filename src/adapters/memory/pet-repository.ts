@@ -10,7 +10,7 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, petWithId } from '../../domain/pet.ts';
 
-/** Keeps pets in arrays sorted by id. A page takes O(log n + limit), also with a filter. */
+/** Keeps pets in arrays sorted by id. A page takes O(log n + limit) steps, even with a filter. */
 export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
@@ -23,12 +23,12 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
-    const earlier = this.#byIdempotencyKey.get(idempotency.key);
-    if (earlier === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
-    if (this.#idempotency.get(earlier)?.fingerprint !== idempotency.fingerprint) {
+    const existing = this.#byIdempotencyKey.get(idempotency.key);
+    if (existing === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
+    if (this.#idempotency.get(existing)?.fingerprint !== idempotency.fingerprint) {
       throw new IdempotencyKeyReused();
     }
-    return { pet: earlier, replayed: true };
+    return { pet: existing, replayed: true };
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
@@ -37,7 +37,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
 
   async list({ status, after, limit }: PetQuery): Promise<readonly Pet[]> {
     const pets = status === undefined ? this.#all : this.#byStatus[status];
-    const start = after === undefined ? 0 : firstAfter(pets, after);
+    const start = after === undefined ? 0 : indexAfter(pets, after);
     return pets.slice(start, start + limit);
   }
 
@@ -70,11 +70,11 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async count(upTo: bigint): Promise<number> {
-    return firstAfter(this.#all, upTo);
+    return indexAfter(this.#all, upTo);
   }
 
   #find(id: bigint): Pet | undefined {
-    const pet = this.#all[firstAfter(this.#all, id - 1n)];
+    const pet = this.#all[indexAfter(this.#all, id - 1n)];
     return pet?.id === id ? pet : undefined;
   }
 
@@ -87,7 +87,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
 
   #put(pet: Pet, idempotency: Idempotency | undefined): void {
     for (const pets of [this.#all, this.#byStatus[pet.status]]) {
-      pets.splice(firstAfter(pets, pet.id), 0, pet);
+      pets.splice(indexAfter(pets, pet.id), 0, pet);
     }
     if (pet.id > this.#lastId) this.#lastId = pet.id;
     if (idempotency === undefined) return;
@@ -103,7 +103,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
 }
 
 /** The index of the first pet with a greater id, in an array sorted by id. */
-function firstAfter(pets: readonly Pet[], id: bigint): number {
+function indexAfter(pets: readonly Pet[], id: bigint): number {
   let low = 0;
   let high = pets.length;
   while (low < high) {

@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 type Description = { readonly name: string; readonly help: string };
 type Counted<Value> = Description & { readonly label: string; readonly values: readonly Value[] };
 
-/** @param values begin at 0, because a counter that begins at 1 has no increase */
+/** @param values the labels that begin at 0, because a counter that begins at 1 shows no increase */
 export function exposeCounter<Value extends string | number>(
   registry: Registry,
   { label, values, ...description }: Counted<Value>,

@@ -10,7 +10,7 @@ import { STORAGE_OPERATIONS } from '../../application/ports/storage-operations.t
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounter, exposeGauge } from './expose.ts';
 
-function reporting<Result>(succeeded: (result: Result) => void, failed: () => void) {
+function reportOutcome<Result>(succeeded: (result: Result) => void, failed: () => void) {
   return <R extends Result>(call: () => Promise<R>): Promise<R> => {
     const promise = call();
     void promise.then(succeeded, failed);
@@ -25,14 +25,14 @@ export function countDecisions(limiter: RateLimiter, registry: Registry): RateLi
     label: 'decision',
     values: ['allowed', 'limited', 'failed'],
   });
-  const report = reporting(
+  const report = reportOutcome(
     ({ allowed }: Allowance) => count(allowed ? 'allowed' : 'limited'),
     () => count('failed'),
   );
   return around(limiter, STORAGE_OPERATIONS.limiter, () => report);
 }
 
-/** The verifier of stored keys reports refusals itself, because only it knows their reasons. */
+/** The verifier of stored keys reports refusals itself, because only this verifier knows the reasons. */
 export function countVerifications(registry: Registry) {
   const count = exposeCounter(registry, {
     name: 'petstore_key_verifications_total',
@@ -41,7 +41,7 @@ export function countVerifications(registry: Registry) {
     /** `failed`: the key could not be checked, or there is a bug. */
     values: ['accepted', 'unknown', 'expired', 'revoked', 'failed'],
   });
-  const report = reporting(
+  const report = reportOutcome(
     (caller: Caller | undefined) => caller && count('accepted'),
     () => count('failed'),
   );
@@ -73,7 +73,7 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
   return { check };
 }
 
-/** @throws any error but `StorageUnavailable` */
+/** Rethrows every error other than `StorageUnavailable`. */
 function notReady(error: unknown): 0 {
   if (!(error instanceof StorageUnavailable)) throw error;
   return 0;

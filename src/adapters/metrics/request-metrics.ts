@@ -12,12 +12,12 @@ export type AnsweredRequest = {
 };
 
 export type MeasuredApi = {
-  /** Calls of a deprecated operation are counted by key. */
+  /** Whether calls are counted by key, because the operation is deprecated. */
   readonly isDeprecated: (method: string | undefined, route: string) => boolean;
   readonly statuses: readonly number[];
 };
 
-/** In seconds: from a list in memory to the limit of a storage. */
+/** In seconds: from the time of a list in memory to the limit of a write on SQLite. */
 export const DURATION_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -26,7 +26,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 const NONE = 'none';
 
-/** No text of a client becomes a label. */
+/** A label never has text that a client sent. */
 export function requestMetrics(registry: Registry, { isDeprecated, statuses }: MeasuredApi) {
   const registers = [registry];
   const durations = new Histogram({
@@ -61,7 +61,7 @@ export function requestMetrics(registry: Registry, { isDeprecated, statuses }: M
   return {
     /** Call `began` when the application receives a request. */
     began: () => inFlight.inc(),
-    /** Call `answered` once per request, with or without `began` before. */
+    /** Call `answered` once per request, even if `began` was not called for it. */
     answered({ method, route = NONE, status, durationMs, keyId }: AnsweredRequest): void {
       if (status !== undefined) countResponse(status);
       if (durationMs === undefined) return unparsed.inc();

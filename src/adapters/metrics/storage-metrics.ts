@@ -26,8 +26,8 @@ const CONNECTION_GAUGES = [
 const LOG_HELP = 'The size of the write-ahead log of SQLite.';
 const CHECKPOINT_HELP = 'When everything in the write-ahead log of SQLite was last moved into the database.';
 
-/** An event adds these numbers to `CONNECTION_GAUGES`. */
-const CHANGES = {
+/** The numbers that an event adds to the three `CONNECTION_GAUGES`. */
+const GAUGE_CHANGES = {
   opened: [1, 0, 0],
   closed: [-1, 0, 0],
   requested: [0, 0, 1],
@@ -73,7 +73,7 @@ export function storageMetrics(registry: Registry) {
   const meter: StorageMeter = {
     insertsCommitted: (count) => commits.observe(count),
     connection(event) {
-      for (const [index, gauge] of connections.entries()) gauge.inc(CHANGES[event][index]);
+      for (const [index, gauge] of connections.entries()) gauge.inc(GAUGE_CHANGES[event][index]);
       if (event === 'refused') refusals.inc();
     },
     log(bytes, checkpointedAt) {
@@ -102,7 +102,7 @@ export function storageMetrics(registry: Registry) {
   return { meter, measure };
 }
 
-/** `undefined`: the storage works, and refuses the request of a client. */
+/** Returns `undefined` for a fault of the client, because the storage works. */
 function failureKind(error: unknown): string | undefined {
   const fault = faultOf(error);
   if (fault === 'client') return undefined;

@@ -11,7 +11,7 @@ import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import type { ApiKeyDocument } from './schema/collections.ts';
 
-/** At most 200 queries per second, whatever arrives. */
+/** Sends at most 200 queries per second, however many requests arrive. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
 
 export class MongoApiKeyRepository implements ApiKeyRepository {
@@ -33,28 +33,28 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 
   async findById(id: string): Promise<ApiKey | undefined> {
-    const found = (await this.#lookups.add(id)).get(id);
-    return found && throwIfDamaged(toRecord(found));
+    const document = (await this.#lookups.add(id)).get(id);
+    return document && throwIfDamaged(toRecord(document));
   }
 
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 } } as const;
-    const found = await this.#reads.read(this.#timeoutMs, () => this.#keys.find({}, options).toArray());
-    return found.map(toRecord);
+    const documents = await this.#reads.read(this.#timeoutMs, () => this.#keys.find({}, options).toArray());
+    return documents.map(toRecord);
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#advance(id, { revokedAt: new Date(at) });
+    return this.#setEarlierDate(id, { revokedAt: new Date(at) });
   }
 
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#advance(id, { expiresAt: new Date(at) });
+    return this.#setEarlierDate(id, { expiresAt: new Date(at) });
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     const updates = [...uses].map(([id, at]) => {
       const dueBefore = new Date(at.getTime() - USE_INTERVAL_MS);
-      // Negated: the filter also matches a key that was never used.
+      // `$not` and `$gt` also match a key that was never used. `$lte` would not.
       const filter = { _id: id, lastUsedAt: { $not: { $gt: dueBefore } } };
       return { updateOne: { filter, update: { $set: { lastUsedAt: new Date(at) } } } };
     });
@@ -63,13 +63,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     await this.#retry(() => this.#keys.bulkWrite(updates, { ordered: false }));
   }
 
-  /** A missing key is not confirmed: see docs/explanation/confirmed-reads.md. */
+  /** Does not confirm that a key is missing: see docs/explanation/confirmed-reads.md. */
   async #findAll(ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyDocument>> {
     const $in = [...new Set(ids)];
     const options = { batchSize: $in.length + 1 } as const;
     const query = () => this.#keys.find({ _id: { $in } }, options).toArray();
-    const found = await this.#reads.read(this.#timeoutMs, query);
-    return new Map(found.map((document) => [document._id, document]));
+    const documents = await this.#reads.read(this.#timeoutMs, query);
+    return new Map(documents.map((document) => [document._id, document]));
   }
 
   async #insertDocument(document: ApiKeyDocument): Promise<void> {
@@ -84,14 +84,14 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     }
   }
 
-  /** `$min` keeps the earlier date, and sets a missing one. */
-  async #advance(id: string, date: Partial<ApiKeyDocument>): Promise<ApiKey | undefined> {
+  /** Sets a date, unless the key has an earlier one. */
+  async #setEarlierDate(id: string, date: Partial<ApiKeyDocument>): Promise<ApiKey | undefined> {
     const options = { returnDocument: 'after' } as const;
     const changed = await this.#retry(async () => {
       try {
         return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);
       } catch (error) {
-        // A damaged document cannot be changed. The read throws the error that names the damage.
+        // The validator refuses to change a damaged document. `findById` throws the error that names the damage.
         if (isServerError(error, 'DocumentValidationFailure')) await this.findById(id);
         throw error;
       }
@@ -104,13 +104,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 }
 
-/** The caller may change its object during the call. */
+/** Copies the key, because the caller may change its object during the call. */
 function toDocument(key: ApiKey): ApiKeyDocument {
   const { id: _id, ...fields } = structuredClone(storedApiKey(key));
   return { _id, ...fields };
 }
 
-/** Several lookups may share the document. */
+/** Copies the document, because several lookups may share it. */
 function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
   return parseStoredApiKey({ id, ...structuredClone(document) });
 }

@@ -8,11 +8,12 @@ import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
-/** The reasons for both limits: docs/explanation/confirmed-reads.md#limits */
+/** The server's limit and this client's limit. The reasons: docs/explanation/confirmed-reads.md#limits */
 const CONFIRMATION_TIMEOUT_MS = 2_000;
 
 const CONFIRMATION_LIMIT_MS = 4_000;
 
+/** A term is the time from one election to the next. */
 export type PrimaryTerm = {
   /** `undefined` until the driver reports a change. */
   name: string | undefined;
@@ -23,7 +24,7 @@ export type PrimaryTerm = {
   readonly confirm: () => Promise<void>;
 };
 
-/** Only a missing pet can be a mistake of a deposed primary. */
+/** Pets never change, so a deposed primary can be wrong only about a missing pet. */
 type IsMiss<T> = WhilePetsNeverChange<(result: T) => boolean>;
 
 const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
@@ -34,7 +35,7 @@ const LINEARIZABLE = {
   maxTimeMS: CONFIRMATION_TIMEOUT_MS,
 } as const;
 
-/** Reads that see every write acknowledged before they began: see docs/explanation/confirmed-reads.md. */
+/** Makes reads see every write that was acknowledged before the read began: see docs/explanation/confirmed-reads.md. */
 export class ConfirmedReads {
   readonly watch: PrimaryWatch;
   readonly #versions: ReturnType<typeof versionsOf>;
@@ -59,8 +60,8 @@ export class ConfirmedReads {
   /**
    * Retries `read` until the deadline.
    *
-   * @param timeoutMs the limit, retries and confirmations included
-   * @param isMiss a miss is confirmed, and read again. Default: no result is a miss.
+   * @param timeoutMs the limit for the read with its retries and confirmations
+   * @param isMiss whether a result must be read again after a confirmation. Default: never.
    * @throws {StorageUnavailable} after `timeoutMs`, or immediately if no retry can succeed
    */
   read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: IsMiss<T>): Promise<T> {
@@ -87,7 +88,7 @@ export class ConfirmedReads {
   }
 
   #onTopologyChange({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
-    // Only the first event shows which primary the driver had found before.
+    // The first event also names the primary that the driver found before this class listened.
     this.#primary.name ??= nameOfPrimary(previousDescription);
     const name = nameOfPrimary(newDescription);
     if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newTerm(name);
@@ -114,7 +115,7 @@ export class ConfirmedReads {
   }
 }
 
-/** @returns the name of the term: an election id contains the term */
+/** @returns a name per term, because an election id contains the term */
 function nameOfPrimary(description: TopologyDescription): string | undefined {
   const primary = primaryOf(description);
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;

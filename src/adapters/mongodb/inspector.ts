@@ -15,8 +15,8 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
   const read = <T>(work: () => Promise<T>) => reads.read(CALL_TIMEOUT_MS, work);
   return {
     async *findings() {
-      const { problems, stored, hidden } = await read(() => examineSchema(db));
-      if (hidden !== undefined) yield { about: 'privileges', problem: hidden };
+      const { problems, stored, warning } = await read(() => examineSchema(db));
+      if (warning !== undefined) yield { about: 'privileges', problem: warning };
       for (const { collection, problem, repair } of problems) {
         const command = typeof repair === 'string' ? `; run in mongosh: ${repair}` : '';
         yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
@@ -42,7 +42,7 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
   };
 }
 
-/** @returns at most ten groups */
+/** @returns at most ten groups of pets */
 function sharedIdempotencyKeys(db: Db) {
   const stages = [
     { $match: { 'idem.k': { $exists: true } } },
@@ -52,6 +52,6 @@ function sharedIdempotencyKeys(db: Db) {
     { $sort: { 'ids.0': 1 } },
     { $limit: 10 },
   ];
-  const found = petsOf(db).aggregate<{ readonly ids: readonly unknown[] }>(stages, { allowDiskUse: true });
-  return found.toArray();
+  const groups = petsOf(db).aggregate<{ readonly ids: readonly unknown[] }>(stages, { allowDiskUse: true });
+  return groups.toArray();
 }

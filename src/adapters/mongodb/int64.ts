@@ -2,7 +2,7 @@ import { Long, Timestamp } from 'mongodb';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/pet.ts';
 
 /**
- * BSON wraps larger integers silently.
+ * BSON would wrap larger integers silently.
  *
  * @throws {RangeError} outside int64, which is a bug of the caller
  */

@@ -4,11 +4,11 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, throwIfProblem, toSetupError } from './connection/connect.ts';
 import { COLLECTIONS, SCHEMA } from './schema/collection-plans.ts';
 import { underLease } from './schema/migration-lease.ts';
-import { described, examineSchema } from './schema/schema-problems.ts';
+import { describeProblems, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, versionProblem } from './schema/schema-version.ts';
 
 /**
- * Brings the database to the schema of this build, while services run: see
+ * Migrates the database to the schema of this build. Services may run meanwhile: see
  * docs/explanation/a-write-on-mongodb.md#the-schema-and-its-migration.
  *
  * @throws {StorageSetupError} if MongoDB cannot be reached, if this build cannot migrate the version, or if an operator
@@ -20,11 +20,11 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
   try {
     const db = client.db();
     const { databaseName: database } = db;
-    // Before the lease, so that a refusal changes nothing.
+    // Plans before it takes the lease, so that a refusal changes nothing.
     const { stored, isDone } = await plan(db, program);
     const { version: from, step, last, isEarlier, isLater } = stored;
     if (isLater) return { database, from, to: from ?? 0, note: `${LATER} ${last}, and nothing was changed` };
-    if (!isDone) await underLease(db, (hold) => change(db, program, hold));
+    if (!isDone) await underLease(db, (hold) => repairAll(db, program, hold));
     const note = `step ${SCHEMA.step} (before: ${step})`;
     return { database, from, to: SCHEMA.version, ...(isEarlier && { note }) };
   } catch (error) {
@@ -36,32 +36,32 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
 
 const LATER = 'a later build has made or begun step';
 
-async function change(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
+async function repairAll(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
   const { stored, repairs } = await plan(db, program);
   if (stored.isLater) throw new StorageSetupError(`${LATER} ${stored.last}, and nothing was changed`);
   for (const repair of repairs) {
     await hold();
     await repair(db);
   }
-  // No validator has checked older documents, and another program may have changed the schema.
-  const { problems, repairs: left } = await plan(db, program);
-  if (left.length > 0) throwIfProblem(described(problems, db, program));
+  // Examines again: documents may be older than the validator, and another program may have changed the schema.
+  const { problems, repairs: missingRepairs } = await plan(db, program);
+  if (missingRepairs.length > 0) throwIfProblem(describeProblems(problems, db, program));
 }
 
 /** @throws {StorageSetupError} if an operator must act first */
 async function plan(db: Db, program: string) {
-  const { problems, stored, hidden } = await examineSchema(db);
+  const { problems, stored, warning } = await examineSchema(db);
   const { version, isEarlier } = stored;
   const isNew = version === undefined;
   if (!isNew && !isEarlier) throwIfProblem(versionProblem(stored, db.databaseName, `${program} migrate`));
-  const lasting = problems.filter(({ repair }) => typeof repair === 'string');
-  throwIfProblem(hidden ?? described(lasting, db, program));
+  const operatorProblems = problems.filter(({ repair }) => typeof repair === 'string');
+  throwIfProblem(warning ?? describeProblems(operatorProblems, db, program));
   if (isNew) await refuseInvalidDocuments(db);
   const repairs = problems.flatMap(({ repair }) => (typeof repair === 'function' ? repair : []));
   return { stored, problems, repairs, isDone: !isNew && !isEarlier && repairs.length === 0 };
 }
 
-/** A validator does not check existing documents. */
+/** Checks the existing documents, because a new validator does not. */
 async function refuseInvalidDocuments(db: Db): Promise<void> {
   for (const { name, documentName, validator } of COLLECTIONS) {
     const invalid = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });

@@ -20,20 +20,20 @@ import { oncePerSecond } from '../../application/ports/once-per-second.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { SCHEMA } from './schema/collection-plans.ts';
-import { described, examineSchema } from './schema/schema-problems.ts';
+import { describeProblems, examineSchema } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readSchema, versionProblem } from './schema/schema-version.ts';
 
 type MongoStorage = Required<ServiceStorage> & WritableStorage & CheckableStorage;
 
-/** `/readyz` reports an outage of MongoDB within two seconds. */
+/** `/readyz` must report an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** The driver waits for a server that may not answer. A stop has 3 s in total. */
+/** A stop has 3 s in total, and the driver may wait longer for a server that does not answer. */
 const CLOSE_MS = 1_500;
 
 /**
- * @param options.autoMigrate whether to migrate a missing or damaged schema, and one that lacks a step that older
- *   builds can work with
+ * @param options.autoMigrate whether to migrate a schema that is missing or damaged, or lacks a step that older builds
+ *   accept
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
 export async function openMongoStorage(
@@ -41,7 +41,7 @@ export async function openMongoStorage(
   { autoMigrate, ...reports }: Reports & Pick<ServiceOptions, 'autoMigrate'>,
   program = DEFAULT_PROGRAM,
 ): Promise<MongoStorage> {
-  return openIf(url, { program, ...reports }, {}, async (db) => {
+  return openAndCheck(url, { program, ...reports }, {}, async (db) => {
     throwIfProblem(await missingRights(db));
     let found = await examine(db, program);
     // Services of older builds would refuse a higher version.
@@ -50,21 +50,21 @@ export async function openMongoStorage(
       found = await examine(db, program);
     }
     throwIfProblem(found.problem);
-    if (found.hidden !== undefined) reports.log?.warn(found.hidden);
+    if (found.warning !== undefined) reports.log?.warn(found.warning);
   });
 }
 
 /** @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version */
 export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
-  // A count of many pets outlasts any socket timeout. The archive and the keys have limits of their own.
-  return openIf(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
-    // A database that has lost an index can still be exported. DATABASE_URL may name another database.
+  // A count of many pets may take minutes, so no socket timeout. The archive and the keys limit each call themselves.
+  return openAndCheck(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
+    // Only the version counts: a database without an index can be exported. DATABASE_URL may name another database.
     const migration = `${program} migrate URL, with the URL of that database`;
     throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migration));
   });
 }
 
-async function openIf(
+async function openAndCheck(
   url: string,
   { program, ...reports }: Reports & { readonly program: string },
   overrides: MongoClientOptions,
@@ -87,8 +87,8 @@ async function openIf(
     return problem;
   };
   // A dropped index is noticed after at most 1 s.
-  const search = oncePerSecond(examineAgain);
-  const schemaProblem = async (isFresh: boolean) => (isSound && !isFresh ? undefined : search());
+  const freshProblem = oncePerSecond(examineAgain);
+  const schemaProblem = async (isFresh: boolean) => (isSound && !isFresh ? undefined : freshProblem());
   return {
     pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),
     archive: new MongoPetArchive(db, reads),
@@ -110,11 +110,11 @@ async function openIf(
   };
 }
 
-/** `problem`: what the operator must do, in one line. */
+/** @returns `problem`: what the operator must do, in one line */
 async function examine(db: Db, program: string, isRunning = false) {
-  const { problems, stored, hidden } = await examineSchema(db);
+  const { problems, stored, warning } = await examineSchema(db);
   const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));
   const problem =
-    versionProblem(stored, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
-  return { problem, hidden, version: stored.version ?? SCHEMA.version };
+    versionProblem(stored, db.databaseName, `${program} migrate`) ?? describeProblems(harmful, db, program);
+  return { problem, warning, version: stored.version ?? SCHEMA.version };
 }

@@ -21,17 +21,17 @@ import { toBigInt } from './int64.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /**
- * Longer than an election, and than the server keeps the transaction of a killed import (60 s):
+ * An election takes less time, and the server ends the transaction of a killed import after 60 s:
  * https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds
  */
 const CALL_TIMEOUT_MS = 90_000;
 
-/** A count scans every pet: some seconds for ten million. */
+/** A count reads every pet, which takes some seconds for ten million pets. */
 const COUNT_TIMEOUT_MS = 600_000;
 
 const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** Works while services add pets. Every call takes at most 90 s, and `count` at most 10 minutes. */
+/** May be used while services add pets. `count` takes at most 10 minutes, and every other call at most 90 s. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #db: Db;
@@ -46,21 +46,21 @@ export class MongoPetArchive implements PetArchive {
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const filter = petIds({ after });
     const options = { projection: ARCHIVED_FIELDS, ...page(limit) } as const;
-    const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return parseStoredPage(found, after, toArchivedPet);
+    const documents = await this.#read(() => this.#pets.find(filter, options).toArray());
+    return parseStoredPage(documents, after, toArchivedPet);
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
     const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
-    // A confirmation finds out whether the server is a standalone server.
+    // `#read` first confirms the primary, which sets `isStandalone` for `#replaceFence`.
     await this.#read(() => this.#write(documents));
   }
 
   async greatestId(): Promise<bigint> {
     const options = { projection: { _id: 1 }, sort: { _id: -1 } } as const;
-    const found = await this.#read(() => this.#pets.findOne(petIds({}), options));
-    return found === null ? 0n : toBigInt(found._id);
+    const document = await this.#read(() => this.#pets.findOne(petIds({}), options));
+    return document === null ? 0n : toBigInt(document._id);
   }
 
   async lastId(): Promise<bigint> {
@@ -91,22 +91,22 @@ export class MongoPetArchive implements PetArchive {
     }
   }
 
-  /** Resolves if every rejected document is stored, durable and the same pet. */
+  /** Resolves if the same pet is durably stored for every rejected document. */
   async #acceptDuplicates(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
     const projection = { ...ARCHIVED_FIELDS, upTo: 1 };
-    const found = await this.#pets.find<StoredPetDocument>(filter, { projection }).toArray();
-    const existing = new Map(found.map((document) => [String(document._id), document]));
+    const storedDocuments = await this.#pets.find<StoredPetDocument>(filter, { projection }).toArray();
+    const storedById = new Map(storedDocuments.map((document) => [String(document._id), document]));
     for (const document of documents) {
       const pet = toArchivedPet(document);
-      const other = existing.get(String(document._id));
-      if (other === undefined) await this.#refuseKeyConflict(document);
-      else if (isFence(other)) await this.#replaceFence(document);
-      else if (!hasPetId(other) || !samePet(toArchivedPet(other), pet)) throw new PetIdTaken(pet.id);
+      const existing = storedById.get(String(document._id));
+      if (existing === undefined) await this.#refuseKeyConflict(document);
+      else if (isFence(existing)) await this.#replaceFence(document);
+      else if (!hasPetId(existing) || !samePet(toArchivedPet(existing), pet)) throw new PetIdTaken(pet.id);
     }
   }
 
-  /** In one transaction, because a service may claim a free id. A standalone server has none. */
+  /** Uses a transaction, because a service could take the free id. A standalone server has no transactions. */
   async #replaceFence(document: PetDocument): Promise<void> {
     const replace = async (options: { readonly session?: ClientSession }) => {
       const fence = { _id: document._id, upTo: { $exists: true } };
@@ -126,8 +126,8 @@ export class MongoPetArchive implements PetArchive {
   async #refuseKeyConflict({ _id, idem }: PetDocument): Promise<never> {
     if (idem !== undefined) {
       const filter = { 'idem.k': idem.k, _id: { $ne: _id } };
-      const other = await this.#pets.findOne(filter, { projection: { _id: 1 } });
-      if (other !== null) throw new IdempotencyKeyTaken(toBigInt(_id));
+      const petWithKey = await this.#pets.findOne(filter, { projection: { _id: 1 } });
+      if (petWithKey !== null) throw new IdempotencyKeyTaken(toBigInt(_id));
     }
     throw new StorageUnavailable('the pet is not yet durable');
   }

@@ -6,6 +6,7 @@ import type { Deadline } from './connection/deadline.ts';
 import { isWrittenBy } from './pet-document.ts';
 import type { PetDocument } from './schema/collections.ts';
 
+/** A claim is a new pet that waits for its id. */
 export type NewClaim = {
   readonly pet: NewPet;
   readonly idempotency: Idempotency | undefined;
@@ -15,12 +16,12 @@ export type NewClaim = {
 
 export type Claim = NewClaim &
   PromiseWithResolvers<PetDocument> & {
-    /** The last document sent. MongoDB may have stored it. */
+    /** The document of the last attempt. MongoDB may have stored it. */
     document?: PetDocument;
   };
 
 /**
- * Whether an earlier attempt has stored the claim. Right only while pets never change: see
+ * Whether an earlier attempt has stored the claim. The answer is right only while pets never change: see
  * docs/explanation/ids-on-mongodb.md.
  */
 export const isStored: WhilePetsNeverChange<(claim: Claim, found: PetDocument | undefined) => boolean> = (
@@ -28,13 +29,13 @@ export const isStored: WhilePetsNeverChange<(claim: Claim, found: PetDocument | 
   found,
 ) => found !== undefined && isWrittenBy(token, found);
 
-/** Claims with the same idempotency key share the outcome of the first one. */
+/** Returns one claim per idempotency key. The other claims with this key share its outcome. */
 export function withoutEqualKeys(claims: readonly Claim[]): Claim[] {
   const byKey = new Map<unknown, Claim>();
   for (const claim of claims) {
     const key = claim.idempotency?.key ?? claim;
-    const same = byKey.getOrInsert(key, claim);
-    if (same !== claim) same.promise.then(claim.resolve, claim.reject);
+    const firstClaim = byKey.getOrInsert(key, claim);
+    if (firstClaim !== claim) firstClaim.promise.then(claim.resolve, claim.reject);
   }
   return [...byKey.values()];
 }

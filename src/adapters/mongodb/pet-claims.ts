@@ -21,18 +21,18 @@ const REPLY_TIMEOUT_MS = 5_000;
 
 const MAX_PAUSE_MS = 500;
 
-/** Stores new pets. The insert itself claims their ids: see docs/explanation/ids-on-mongodb.md. */
+/** Stores new pets. The insert itself takes their ids: see docs/explanation/ids-on-mongodb.md. */
 export class PetClaims {
   readonly #db: Db;
   readonly #reads: ConfirmedReads;
   readonly #meter: StorageMeter | undefined;
   readonly #inserts = new Batcher<Claim, void>((claims) => this.#store(claims), { maxWaitMs: Infinity });
-  #last = 0n;
-  #term: PrimaryTerm | undefined;
-  /** The time lost to collisions since this service has stored a pet. */
-  #losingMs = 0;
-  /** The moving average of `#losingMs`. 0 while no other service stores pets. */
-  #lostMs = 0;
+  #lastId = 0n;
+  #termOfLastId: PrimaryTerm | undefined;
+  /** The time lost to collisions of ids since this service last stored a pet. */
+  #collisionMs = 0;
+  /** The moving average of `#collisionMs`. 0 while no other service stores pets. */
+  #meanCollisionMs = 0;
 
   constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
     this.#db = db;
@@ -41,9 +41,9 @@ export class PetClaims {
   }
 
   /**
-   * @returns the durable document of the pet, or the one that has its idempotency key
+   * @returns the durable document of the pet, or of the earlier pet with its idempotency key
    * @throws {PetIdsExhausted}
-   * @throws {StorageUnavailable} the pet may have been stored
+   * @throws {StorageUnavailable} after which the pet may be stored or not
    */
   add(newClaim: NewClaim): Promise<PetDocument> {
     const claim = { ...newClaim, ...Promise.withResolvers<PetDocument>() };
@@ -51,10 +51,14 @@ export class PetClaims {
     return claim.promise;
   }
 
-  /** A failure rejects the claims. @throws {AssertionError} */
+  /**
+   * A failure rejects the claims.
+   *
+   * @throws {AssertionError}
+   */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
-    // Claims that lost an id come after newer claims.
+    // A claim that lost its id comes after newer claims.
     batch.sort((a, b) => a.deadline.atMs - b.deadline.atMs);
     try {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
@@ -62,58 +66,58 @@ export class PetClaims {
       for (const { reject } of batch) reject(error);
       // No caller handles this rejection, so it ends the process as a bug.
       if (error instanceof AssertionError) throw error;
-      this.#term = undefined;
+      this.#termOfLastId = undefined;
     }
   }
 
-  /** Removes the claims that have an outcome from the batch. */
+  /** Removes each claim from the batch when its outcome is known. */
   async #send(batch: Claim[]): Promise<void> {
     while (batch.length > 0) {
       const wasSent = batch[0]?.document !== undefined;
-      const documents = await this.#number(batch);
+      const documents = await this.#assignIds(batch);
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
       const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents, wasSent));
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
       if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
-      else if (this.#losingMs + this.#lostMs > 0) await this.#backOff(sentAtMs);
+      else if (this.#collisionMs + this.#meanCollisionMs > 0) await this.#backOff(sentAtMs);
     }
   }
 
   /**
-   * Assigns ids, unless an earlier attempt has. Nothing waits between the check of the term and the insert.
+   * Assigns ids, unless an earlier attempt assigned them. No `await` may separate the check of the term and the insert.
    *
    * @throws {StorageUnavailable}
    */
-  async #number(batch: Claim[]): Promise<readonly PetDocument[]> {
-    const sentBefore = batch.flatMap(({ document }) => document ?? []);
-    assert([0, batch.length].includes(sentBefore.length), 'claims are sent again together');
-    const sent = sentBefore[0] && toBigInt(sentBefore[0]._id);
-    while (this.#term === undefined || this.#term !== this.#reads.term) {
-      this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
+  async #assignIds(batch: Claim[]): Promise<readonly PetDocument[]> {
+    const sentDocuments = batch.flatMap(({ document }) => document ?? []);
+    assert([0, batch.length].includes(sentDocuments.length), 'claims are sent again together');
+    const sentId = sentDocuments[0] && toBigInt(sentDocuments[0]._id);
+    while (this.#termOfLastId === undefined || this.#termOfLastId !== this.#reads.term) {
+      this.#lastId = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
       const { term } = this.#reads;
       if (term === undefined) throw new StorageUnavailable('no primary is known');
-      if (sent === undefined || sent <= this.#last + 1n) this.#term = term;
-      // An election has rolled back the ids before `sent`.
-      else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sent - 1n));
+      if (sentId === undefined || sentId <= this.#lastId + 1n) this.#termOfLastId = term;
+      // An election has rolled back ids before `sentId`.
+      else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sentId - 1n));
     }
-    if (sent !== undefined) return sentBefore;
-    const left = MAX_PET_ID - this.#last;
-    if (left < batch.length) {
-      for (const { reject } of batch.splice(Number(left))) reject(new PetIdsExhausted());
+    if (sentId !== undefined) return sentDocuments;
+    const freeIds = MAX_PET_ID - this.#lastId;
+    if (freeIds < batch.length) {
+      for (const { reject } of batch.splice(Number(freeIds))) reject(new PetIdsExhausted());
     }
     return batch.map((claim, index) => {
-      const id = this.#last + BigInt(index) + 1n;
+      const id = this.#lastId + BigInt(index) + 1n;
       claim.document = toPetDocument({ ...claim.pet, id }, claim.idempotency, claim.token);
       return claim.document;
     });
   }
 
-  /** Below the greatest id, which readers may have passed, a fence takes the first id. */
+  /** If the first id is less than the greatest id, which readers may have passed, a fence takes the first id. */
   async #insert(documents: readonly PetDocument[], wasSent: boolean): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
-    if (id > this.#last) return insertInOrder(this.#db, documents);
+    if (id > this.#lastId) return insertInOrder(this.#db, documents);
     assert(wasSent, 'the id of a new claim is above the greatest one that is known in the term');
     await putFence(this.#db, id, id);
     return { index: 0, code: CODES.DuplicateKey, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
@@ -123,8 +127,8 @@ export class PetClaims {
     this.#meter?.insertsCommitted(stored.length);
     for (const { document, resolve } of stored) resolve(document!);
     const id = toBigInt(stored.at(-1)!.document!._id);
-    // Documents sent before an election can be below the greatest id.
-    if (id > this.#last) this.#last = id;
+    // Documents that were sent before an election can have ids below the greatest id.
+    if (id > this.#lastId) this.#lastId = id;
   }
 
   /**
@@ -138,36 +142,36 @@ export class PetClaims {
       const refusal = toStorageError(error);
       if (isTransient(refusal)) throw refusal;
       batch.shift()?.reject(refusal);
-      for (const claim of batch.splice(0)) this.#again(claim);
+      for (const claim of batch.splice(0)) this.#addAgain(claim);
       return;
     }
     const isIdTaken = field === '_id';
-    // Confirmed: a new primary may not yet show what an earlier attempt has stored.
-    const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
-      Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
+    // A confirmed read, because a new primary may not yet show what an earlier attempt has stored.
+    const [documents, id] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
+      Promise.all([isIdTaken && !wasSent ? [] : this.#findStored(batch), lastId(this.#db, LATEST)]),
     );
-    const byId = new Map(found.map((document) => [String(document._id), document]));
-    const stored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
-    if (stored !== 0) {
-      // An earlier attempt stored these claims, and may yet store the others.
-      this.#onStored(batch.splice(0, stored === -1 ? batch.length : stored));
+    const byId = new Map(documents.map((document) => [String(document._id), document]));
+    const unstored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
+    if (unstored !== 0) {
+      // An earlier attempt stored these claims, and may later store the remaining claims.
+      this.#onStored(batch.splice(0, unstored === -1 ? batch.length : unstored));
       return;
     }
-    // Another primary may lack ids that no majority had.
-    if (this.#term === this.#reads.term) {
-      assert(last >= this.#last, `the greatest pet id fell from ${this.#last} to ${last}: pets were removed`);
+    // Another primary may lack ids that no majority had stored.
+    if (this.#termOfLastId === this.#reads.term) {
+      assert(id >= this.#lastId, `the greatest pet id fell from ${this.#lastId} to ${id}: pets were removed`);
     }
-    this.#last = last;
-    if (isIdTaken) this.#losingMs += performance.now() - sentAtMs;
-    const byKey = new Map(found.map((document) => [document.idem?.k, document]));
+    this.#lastId = id;
+    if (isIdTaken) this.#collisionMs += performance.now() - sentAtMs;
+    const byKey = new Map(documents.map((document) => [document.idem?.k, document]));
     for (const claim of batch.splice(0)) {
       const existing = claim.idempotency && byKey.get(claim.idempotency.key);
-      if (existing === undefined) this.#again(claim);
+      if (existing === undefined) this.#addAgain(claim);
       else claim.resolve(existing);
     }
   }
 
-  #find(batch: readonly Claim[]): Promise<PetDocument[]> {
+  #findStored(batch: readonly Claim[]): Promise<PetDocument[]> {
     const ids = batch.map(({ document }) => document!._id);
     const keys = batch.flatMap(({ idempotency }) => idempotency?.key ?? []);
     return petsOf(this.#db)
@@ -175,18 +179,18 @@ export class PetClaims {
       .toArray();
   }
 
-  #again(claim: Claim): void {
+  #addAgain(claim: Claim): void {
     delete claim.document;
     void this.#inserts.add(claim);
   }
 
   /** Lets other services store their pets: see docs/explanation/ids-on-mongodb.md#what-two-clients-see. */
   async #backOff(sentAtMs: number): Promise<void> {
-    this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
-    this.#losingMs = 0;
-    await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#lostMs, MAX_PAUSE_MS));
-    const before = this.#last;
-    this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db, LATEST));
-    if (this.#last === before) this.#lostMs = 0;
+    this.#meanCollisionMs += (this.#collisionMs - this.#meanCollisionMs) / 8;
+    this.#collisionMs = 0;
+    await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#meanCollisionMs, MAX_PAUSE_MS));
+    const previousId = this.#lastId;
+    this.#lastId = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db, LATEST));
+    if (this.#lastId === previousId) this.#meanCollisionMs = 0;
   }
 }

@@ -9,13 +9,13 @@ import type { FenceDocument, PetDocument } from './schema/collections.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 
-/** A document that may be damaged, except for its `_id`, which cannot change. */
+/** A document whose fields may be damaged. Its `_id` is not, because an `_id` cannot change. */
 export type StoredPetDocument = { readonly [K in keyof (PetDocument & FenceDocument)]?: unknown };
 
 /** The fields that {@link toPet} needs. */
 export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const satisfies Record<keyof NewPet, 1>;
 
-/** Matches longs from 1 to 2^53 - 1. The service has never acknowledged another `_id`. */
+/** Matches longs from 1 to 2^53 - 1. The service has never acknowledged a pet with another `_id`. */
 export function petIds({ after = 0n, upTo = MAX_PET_ID }: { after?: bigint; upTo?: bigint }) {
   const $gt = toLong(after < 0n ? 0n : after);
   const $lte = upTo < MAX_PET_ID ? toLong(upTo) : MAX_ID;
@@ -27,7 +27,7 @@ export function page(limit: number) {
   return {
     sort: { _id: 1 },
     limit,
-    // Otherwise the single batch would end after 101 documents.
+    // By default, the single batch would end after 101 documents.
     batchSize: limit,
     singleBatch: true,
   } as const satisfies FindOptions;
@@ -50,7 +50,7 @@ export function toArchivedPet(document: StoredPetDocument): ArchivedPet {
   const pet = toPet(document);
   const { idem } = document;
   if (idem === undefined) return pet;
-  // If `idem` is not an object, both hashes are `null`, which is refused.
+  // If `idem` is not an object, both hashes are `null`, and `parseStoredIdempotency` refuses `null`.
   const { k = null, fp = null } = (idem ?? {}) as { readonly k?: unknown; readonly fp?: unknown };
   return parseStoredIdempotency(pet, k, fp);
 }
@@ -80,7 +80,7 @@ export function isFence(document: StoredPetDocument): boolean {
 }
 
 /**
- * For a document that another filter found: a filter on `_id` matches equal numbers of any type,
+ * For a document that was found without {@link petIds}: other filters on `_id` match equal numbers of any type,
  * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 export function hasPetId({ _id }: StoredPetDocument): boolean {
@@ -89,7 +89,7 @@ export function hasPetId({ _id }: StoredPetDocument): boolean {
 
 /** The type of an int64 and the name `_id`, as BSON: https://bsonspec.org/spec.html */
 const LONG_ID = Buffer.from('\u0012_id\0');
-/** After the length of the document, an int32. The server keeps `_id` first. */
+/** `_id` is always the first field. An int32, the length of the document, comes before. */
 const LONG_ID_AT = 4;
 
 /** @returns `undefined` if no pet can have the `_id` */
@@ -102,9 +102,9 @@ export function petIdIn(bytes: Uint8Array): bigint | undefined {
 }
 
 /**
- * The driver would decode the whole reply, in which one invalid text would fail all pets.
+ * The driver would decode the whole reply, and one invalid text would then fail all pets in the reply.
  *
- * @param bytes of a document that has a {@link petIdIn}
+ * @param bytes of a document for which {@link petIdIn} returns an id
  * @throws {DamagedPet}
  */
 export function decodePet(bytes: Uint8Array): Pet {

@@ -5,7 +5,7 @@ import { MAX_PET_ID } from '../../domain/pet.ts';
 import { CODES } from './connection/server-error-codes.ts';
 import { isFence, type StoredPetDocument } from './pet-document.ts';
 import { isLong, toBigInt, toLong } from './int64.ts';
-import { durable, type FenceDocument, petsOf } from './schema/collections.ts';
+import { durableConcern, type FenceDocument, petsOf } from './schema/collections.ts';
 
 /** Reads what the primary has now, even if no majority has it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
@@ -19,34 +19,34 @@ export type Failure = {
 };
 
 /**
- * Inserts up to the first document that is rejected. The driver never repeats a command: see
+ * Inserts in order, and stops at the first document that is rejected. The driver never repeats this command: see
  * docs/explanation/ids-on-mongodb.md#what-an-election-can-do.
  *
  * @returns why the insert ended before its last document
- * @throws {MongoWriteConcernError} unless a majority stands behind the reply
+ * @throws {MongoWriteConcernError} if no majority has confirmed the insert
  */
 export async function insertInOrder(db: Db, documents: readonly Document[]): Promise<Failure | undefined> {
-  const insert = { insert: 'pets', documents, ordered: true, writeConcern: durable(db) };
+  const insert = { insert: 'pets', documents, ordered: true, writeConcern: durableConcern(db) };
   const { writeErrors }: { readonly writeErrors?: readonly Failure[] } = await db.command(insert);
   return writeErrors?.[0];
 }
 
 type ReadLastId = (db: Db, options?: FindOptions) => Promise<bigint>;
 
-/** The greatest id that is taken or reserved, or 0. The removal of a pet would free its id. */
+/** The greatest id that is taken or reserved, or 0. If a pet were removed, its id could be assigned again. */
 export const lastId: WhilePetsNeverChange<ReadLastId> = async (db, options) =>
   (await greatestTaken(db, options)).upTo;
 
 /**
- * Makes every service claim only ids greater than `id`, with two fences: see docs/explanation/ids-on-mongodb.md#fences.
- * Does not retry.
+ * Inserts two fences, so that every service assigns only ids greater than `id`: see
+ * docs/explanation/ids-on-mongodb.md#fences. Does not retry.
  *
  * @throws {StorageUnavailable}
  */
 export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
     const last = await greatestTaken(db);
-    // Also completes a reservation of another process, which services have begun to respect.
+    // Also completes a reservation that another process has begun, because services already respect it.
     if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
     else if (last.id < id) await putFence(db, last.id + 1n, id);
     else return;
@@ -59,7 +59,7 @@ type Taken = {
   readonly upTo: bigint;
 };
 
-/** A number of any type takes an id. */
+/** An `_id` takes an id, whatever the type of the number. */
 async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> {
   const found = await petsOf(db).findOne<StoredPetDocument>(
     { _id: { $gte: Long.ONE, $lte: toLong(MAX_PET_ID) } },

@@ -9,40 +9,40 @@ import { STATUS_INDEX } from './schema/collection-plans.ts';
 import { toLong } from './int64.ts';
 import type { PetDocument } from './schema/collections.ts';
 
-const PET = { projection: PET_FIELDS } as const;
+const PET_PROJECTION = { projection: PET_FIELDS } as const;
 
-/** Pets with a damaged status, which no range of the index has. The search takes four steps in the index. */
-const WITHOUT_STATUS = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
+/** Matches pets with a damaged status, which a page of one status lacks. The server seeks four times in the index. */
+const WITH_DAMAGED_STATUS = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
 
-const MAX_WITHOUT_STATUS = 1_000;
+const MAX_DAMAGED_STATUS = 1_000;
 
-type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
+type PetsById = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
 
 /** Calls share round trips. Does not retry: rejects with the errors of the driver. */
 export class PetReader {
   readonly #db: Db;
-  /** At most 1 s old. */
-  readonly #withoutStatus: () => Promise<readonly Uint8Array[]>;
+  /** Its result is at most 1 s old. */
+  readonly #findDamagedStatus: () => Promise<readonly Uint8Array[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** One entry per query for which a call waits. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(db: Db) {
     this.#db = db;
-    const options = { hint: STATUS_INDEX.name, ...page(MAX_WITHOUT_STATUS), ...PET };
-    this.#withoutStatus = oncePerSecond(() => this.#findBytes(WITHOUT_STATUS, options));
+    const options = { hint: STATUS_INDEX.name, ...page(MAX_DAMAGED_STATUS), ...PET_PROJECTION };
+    this.#findDamagedStatus = oncePerSecond(() => this.#findBytes(WITH_DAMAGED_STATUS, options));
   }
 
   /** @throws {DamagedPet} */
   async find(id: bigint): Promise<Pet | undefined> {
-    const found = await this.#lookups.add(toLong(id));
-    const bytes = found.get(id);
+    const petsById = await this.#lookups.add(toLong(id));
+    const bytes = petsById.get(id);
     return bytes && decodePet(bytes);
   }
 
   /**
-   * Identical queries share one frozen result.
+   * Calls with equal queries share one frozen result.
    *
    * @throws {DamagedPet}
    */
@@ -56,25 +56,25 @@ export class PetReader {
     }
   }
 
-  async #findAll(ids: readonly Long[]): Promise<Found> {
-    // The server takes longer for a list of one, and with a projection.
+  async #findAll(ids: readonly Long[]): Promise<PetsById> {
+    // For one id, the server is faster without a list and a projection.
     const isAlone = ids.length === 1;
     const filter = { _id: isAlone ? ids[0]! : { $in: [...ids] } };
-    const found = await this.#findBytes(filter, isAlone ? {} : { batchSize: ids.length, ...PET });
-    return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
+    const pets = await this.#findBytes(filter, isAlone ? {} : { batchSize: ids.length, ...PET_PROJECTION });
+    return new Map(pets.map((bytes) => [petIdIn(bytes), bytes]));
   }
 
   async #readPage(query: PageQuery): Promise<readonly Pet[]> {
     const { status, after, limit } = query;
     const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
-    // Otherwise the planner may scan all pets by id, if many of the first ones have the status.
+    // Without the hint, the planner may scan all pets by id if many pets with small ids have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
-    const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET });
-    const skipped = status === undefined ? [] : await this.#withoutStatus();
-    return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, decodePet));
+    const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET_PROJECTION });
+    const damaged = status === undefined ? [] : await this.#findDamagedStatus();
+    return Object.freeze(parseStoredPage(withDamaged(found, damaged, query), after, decodePet));
   }
 
-  /** @returns bytes to decode one by one. A cursor of the driver costs much more CPU time. */
+  /** @returns pets to decode one by one. A cursor of the driver costs much more CPU time than this command. */
   async #findBytes(filter: Filter<PetDocument>, options: Document): Promise<readonly Uint8Array[]> {
     const find = { find: 'pets', filter, ...options, singleBatch: true, readConcern: { level: 'majority' } };
     const { cursor } = await this.#db.command(find, { fieldsAsRaw: { firstBatch: true } });
@@ -84,9 +84,9 @@ export class PetReader {
 
 const idOf = (pet: Uint8Array) => petIdIn(pet) ?? 0n;
 
-/** The page with the skipped pets at their positions. */
-function withSkipped(found: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
-  const skipped = all.filter((pet) => idOf(pet) > after);
-  if (skipped.length === 0) return found;
-  return [...found, ...skipped].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
+/** Inserts the damaged pets into the page, in the order of ids. */
+function withDamaged(found: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
+  const damaged = all.filter((pet) => idOf(pet) > after);
+  if (damaged.length === 0) return found;
+  return [...found, ...damaged].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
 }

@@ -22,7 +22,7 @@ const isMissing = (result: unknown) => result == null;
 export type MongoPetOptions = {
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
-  /** Why nothing may be stored. `isFresh`: at most 1 s old. Default: nothing forbids it. */
+  /** Why no pet may be stored. `isFresh`: an answer at most 1 s old. Default: pets may be stored. */
   readonly schemaProblem?: (isFresh: boolean) => Promise<string | undefined>;
 };
 
@@ -66,7 +66,7 @@ export class MongoPetRepository implements PetRepository {
   }
 
   findById(id: bigint): Promise<Pet | undefined> {
-    // Pets never change: only a miss can be out of date.
+    // Pets never change, so only a missing pet can be out of date.
     return this.#read(() => this.#reader.find(id), isMissing);
   }
 
@@ -78,10 +78,10 @@ export class MongoPetRepository implements PetRepository {
     return this.#reads.read(this.#timeoutMs, read, isMiss);
   }
 
-  /** The caller may change its object during the call. */
+  /** Copies the pet, because the caller may change its object during the call. */
   #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     return this.#reads.watch.withDeadline(this.#timeoutMs, async (deadline) => {
-      // Without the index, MongoDB would accept a second pet with the same key.
+      // Without its index, MongoDB would accept a second pet with the same key.
       const problem = await deadline.retry(async () => this.#schemaProblem?.(idempotency !== undefined));
       if (problem !== undefined) throw new StorageUnavailable(problem);
       const token = new UUID();

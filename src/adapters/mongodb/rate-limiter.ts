@@ -10,7 +10,7 @@ import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 /** A request waits for at most two commands: half a second in total. */
 const COMMAND_TIMEOUT_MS = 250;
 
-/** A lost count is harmless, a wait for a majority or a disk is not. */
+/** Does not wait for a majority or a disk, because a lost count is harmless. */
 const UNREPLICATED = { writeConcern: { w: 1, journal: false } } as const;
 
 type Window = {
@@ -18,18 +18,18 @@ type Window = {
   count: number;
   /** On the clock of `performance.now()`. */
   endMs: number;
-  /** The last command, until the driver has finished it. Rejects at the deadline. */
-  underWay?: Promise<Document> | undefined;
-  readonly counts: Batcher<void, void>;
+  /** Present until the driver has finished the command. Rejects at the deadline. */
+  pendingCommand?: Promise<Document> | undefined;
+  readonly batcher: Batcher<void, void>;
 };
 
 /**
- * Per key and limit, one command is under way, which requests share: see
+ * Requests share one command at a time per key and limit: see
  * docs/explanation/a-write-on-mongodb.md#2-two-steps-of-the-http-part-that-reach-mongodb.
  */
 export class MongoRateLimiter implements RateLimiter {
   readonly #counts: Collection<RateLimitDocument>;
-  /** By key and limit. Only valid API keys arrive here, so the number is limited. */
+  /** One window per key and limit. Only valid API keys arrive here, so the map stays small. */
   readonly #windows = new Map<string, Window>();
 
   constructor(db: Db) {
@@ -43,12 +43,12 @@ export class MongoRateLimiter implements RateLimiter {
     // An exhausted window needs no round trip.
     if (window.count < requests || window.endMs <= performance.now()) {
       try {
-        await window.counts.add();
+        await window.batcher.add();
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error;
         const nowMs = performance.now();
         if (window.endMs <= nowMs) Object.assign(window, { count: 0, endMs: nowMs + windowMs });
-        // The caller lets the request pass, and an outage does not lift the limit.
+        // The caller lets the request pass, but the limit stays in force during an outage.
         if (window.count++ < requests) throw error;
       }
     }
@@ -58,23 +58,23 @@ export class MongoRateLimiter implements RateLimiter {
   #windowOf(key: string, windowMs: number): Window {
     return this.#windows.getOrInsertComputed(key, () => {
       const count = ({ length }: readonly void[]) => this.#count(key, windowMs, window, length);
-      const counts = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
-      const window: Window = { count: 0, endMs: -Infinity, counts };
+      const batcher = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
+      const window: Window = { count: 0, endMs: -Infinity, batcher };
       return window;
     });
   }
 
-  /** Leaves these requests out of `count`: each adds itself. */
+  /** Sets `window.count` without these requests, because `take` adds each of them. */
   async #count(key: string, windowMs: number, window: Window, requests: number): Promise<void> {
-    await window.underWay;
+    await window.pendingCommand;
     const command = this.#send(key, windowMs, requests);
     const inTime = withDeadline(COMMAND_TIMEOUT_MS, () => command);
-    window.underWay = inTime;
-    const release = () => void (window.underWay = undefined);
-    command.then(release, release);
+    window.pendingCommand = inTime;
+    const removePending = () => void (window.pendingCommand = undefined);
+    command.then(removePending, removePending);
     const { points, leftMs } = await inTime;
     const endMs = performance.now() + Number(leftMs);
-    // Another window ends at least `windowMs` later. The two clocks differ by far less.
+    // A new window ends at least `windowMs` after the old one. The two clocks differ by far less.
     if (endMs - window.endMs > windowMs / 2) window.count = 0;
     window.count = Math.max(window.count, Number(points) - requests);
     window.endMs = endMs;
@@ -84,9 +84,9 @@ export class MongoRateLimiter implements RateLimiter {
     const update = countingUpdate(windowMs, requests);
     const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
     try {
-      // No retry, because the attempt may have counted.
+      // Not retried, because the failed attempt may have counted.
       const counted = await this.#counts.findOneAndUpdate({ key }, update, options);
-      // `upsert` always returns a document.
+      // With `upsert`, MongoDB always returns a document.
       return counted!;
     } catch (error) {
       if (!(error instanceof MongoError)) throw toStorageError(error);
@@ -97,12 +97,12 @@ export class MongoRateLimiter implements RateLimiter {
 
 const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
 
-/** Concurrent commands can run in another order than that of their `$$NOW`. The times differ by less than this. */
+/** Concurrent commands may run in another order than their times (`$$NOW`), which differ by less than this. */
 const CLOCK_SLACK_MS = 10_000;
 
 /**
- * Counts in the current window. Begins a new one if the window has ended or is invalid: {@link MongoRateLimiter} names
- * the page with the reasons.
+ * Counts in the current window. Begins a new window if the current one has ended or is invalid. {@link MongoRateLimiter}
+ * names the page with the reasons.
  */
 function countingUpdate(windowMs: number, requests: number): Document[] {
   const end = { $add: ['$$NOW', windowMs] };

@@ -29,13 +29,13 @@ const SCHEME = /^mongodb(?:\+srv)?:\/\//;
 
 /** The user and password stand before the host: https://www.mongodb.com/docs/manual/reference/connection-string/ */
 function urlProblem(url: string): string | undefined {
-  const [, user = '', rest = ''] = /^([^@/?#]*@)?(.*)$/s.exec(url.replace(SCHEME, '')) ?? [];
-  // An option may contain an @.
-  const [address = ''] = rest.split(/(?<=\/[^/?@]+)\?(?=\w+=)/, 1);
-  if (address.includes('@') || rest.includes('#') || /%(?![\da-f]{2})|:.*:/is.test(user)) {
+  const [, user = '', hostAndPath = ''] = /^([^@/?#]*@)?(.*)$/s.exec(url.replace(SCHEME, '')) ?? [];
+  // Without the options, which may contain an @.
+  const [address = ''] = hostAndPath.split(/(?<=\/[^/?@]+)\?(?=\w+=)/, 1);
+  if (address.includes('@') || hostAndPath.includes('#') || /%(?![\da-f]{2})|:.*:/is.test(user)) {
     return 'must have its user and password percent-encoded: %40 for @, %3A for :, %25 for %, %3F for ?, %2F for /, %23 for #';
   }
-  return /^[^/?]+\/[^?]/.test(rest)
+  return /^[^/?]+\/[^?]/.test(hostAndPath)
     ? undefined
     : 'must end with the name of a database: mongodb://HOST/DATABASE';
 }

@@ -63,12 +63,12 @@ export class BoundedOutput {
 
   /** Call it when the process exits. Writes the remaining lines, and blocks for at most `EXIT_MS`. */
   end(): void {
-    // A batch that another thread writes is complete: Node waits for that thread.
+    // Another thread completes the write that is under way: Node waits for that thread.
     const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
     this.#batch = Buffer.alloc(0);
-    // The second batch has the report of dropped lines.
-    const left = Buffer.concat([rest, this.#takeBatch(), this.#takeBatch()]);
-    writeNow(this.#fd, left, performance.now() + EXIT_MS);
+    // The second `#takeBatch` takes the report of dropped lines, which the first one adds.
+    const remaining = Buffer.concat([rest, this.#takeBatch(), this.#takeBatch()]);
+    writeNow(this.#fd, remaining, performance.now() + EXIT_MS);
   }
 
   #write(): void {
@@ -86,7 +86,7 @@ export class BoundedOutput {
     this.#state = 'idle';
     this.#retryMs = FIRST_RETRY_MS;
     this.#batch = this.#batch.subarray(bytes);
-    // Without a timer: the timer fired during this write.
+    // There is no timer if it fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
   };
@@ -107,7 +107,7 @@ export class BoundedOutput {
     this.#waitingBytes = 0;
     const lines = this.#dropped;
     this.#dropped = 0;
-    // The report follows the lines before the gap, in the next batch.
+    // The report belongs after the lines before the gap, so it goes into the next batch.
     if (lines > 0) this.#options.onRoom?.(lines);
     return taken;
   }
@@ -117,12 +117,12 @@ export class BoundedOutput {
   }
 }
 
-/** @param untilMs a time of `performance.now()`. Later bytes are lost */
+/** @param untilMs the time of `performance.now()` after which the remaining bytes are lost */
 function writeNow(fd: number, bytes: Buffer, untilMs: number): void {
-  let left = bytes;
-  while (left.length > 0 && performance.now() < untilMs) {
+  let remaining = bytes;
+  while (remaining.length > 0 && performance.now() < untilMs) {
     try {
-      left = left.subarray(writeSync(fd, left));
+      remaining = remaining.subarray(writeSync(fd, remaining));
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FIRST_RETRY_MS);

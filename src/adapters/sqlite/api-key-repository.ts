@@ -38,15 +38,15 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(id, 'revokedAt', new Date(at));
+    return this.#endKey(id, 'revokedAt', new Date(at));
   }
 
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(id, 'expiresAt', new Date(at));
+    return this.#endKey(id, 'expiresAt', new Date(at));
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
-    // Copies, because the caller may change its objects during the wait.
+    // These are copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
     await this.#write(() => {
       for (const [id, at] of copies) {
@@ -57,10 +57,10 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     });
   }
 
-  async #end(id: string, end: 'revokedAt' | 'expiresAt', at: Date): Promise<ApiKey | undefined> {
+  async #endKey(id: string, field: 'revokedAt' | 'expiresAt', at: Date): Promise<ApiKey | undefined> {
     return this.#write(() => {
       const key = this.#stored(id);
-      return key && this.#store(endedKey(throwIfDamaged(key), end, at));
+      return key && this.#store(endedKey(throwIfDamaged(key), field, at));
     });
   }
 

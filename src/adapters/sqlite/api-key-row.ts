@@ -54,7 +54,7 @@ export function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   return new DamagedApiKey(key.id, 'its fields must match its checksum');
 }
 
-// A damaged file may hold other types than integers, which stay unchanged and which `parseStoredApiKey` refuses.
+// In a damaged file, a value may be no integer. It stays unchanged, and `parseStoredApiKey` refuses it.
 
 function toDate(ms: unknown): unknown {
   if (ms === null) return undefined;

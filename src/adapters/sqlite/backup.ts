@@ -27,7 +27,7 @@ type OnCopied = (progress: Omit<Progress, 'doing'>) => void;
  * @param onProgress may throw to stop the backup
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
-  // Of any build, because every version has the necessary tables.
+  // The file may be of any build, because every version has the necessary tables.
   using source = await openSnapshot(path, (version) => version !== 0);
   await writeNewFile(target, async (partial) => {
     await copyAndCheck(source, partial, (pages) => onProgress({ doing: 'backing up', ...pages }));
@@ -38,7 +38,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
 /**
  * Restores a backup to a path without a database.
  *
- * @returns the last id that no new pet is assigned
+ * @returns the id after which the ids of new pets begin
  * @throws {StorageSetupError} also when a part of a database exists, or a service uses the path
  */
 export async function restore(to: string, from: string, onProgress: OnProgress): Promise<bigint> {
@@ -46,7 +46,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     const file = resolveLinks(to);
     using source = await openBackup(from);
     await createDirectory(dirname(file));
-    // Before a database is moved away: a running service would go on writing to it.
+    // Refused while a service runs: the service would go on writing to a database that is moved away.
     using _ = await takeServiceLock(file);
     await writeWholeFile(file, {
       check: refuseExisting,
@@ -86,7 +86,7 @@ async function copyAndCheck(source: DatabaseSync, copy: string, onCopied: OnCopi
       progress: ({ totalPages, remainingPages }) =>
         onCopied({ done: totalPages - remainingPages, total: totalPages }),
     });
-    // The snapshot keeps the service from emptying its WAL.
+    // Ends the snapshot, which keeps the service from emptying its WAL.
     source.exec('ROLLBACK');
     using db = new DatabaseSync(copy);
     if (isSound(db)) return;
@@ -97,7 +97,7 @@ async function copyAndCheck(source: DatabaseSync, copy: string, onCopied: OnCopi
   throw new StorageSetupError(`the SQLite file ${fileOf(source)} is damaged; nothing was written`, { cause });
 }
 
-/** Makes the copy one file, readable even on a read-only disk. Skips ids, so that a restore assigns no id again. */
+/** Makes the copy one file, readable even on a read-only disk. Skips ids, so that after a restore no id is assigned a second time. */
 function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
@@ -114,7 +114,7 @@ function lastId(db: DatabaseSync): bigint {
 async function openBackup(path: string): Promise<DatabaseSync> {
   return openOrRelease(path, undefined, async (file, opened) => {
     const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(file + suffix));
-    // Opening the file refuses everything that is not a database.
+    // `openSnapshot` refuses everything that is not a database.
     if (!isAlone || fileFormatOf(file) === 2) {
       throw new StorageSetupError(
         `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,

@@ -2,15 +2,15 @@ import { type NewPet, petTexts } from '../../domain/pet.ts';
 
 // The reasons for the checksums: docs/explanation/a-write-on-sqlite.md#the-table-and-its-statements.
 
-/** An unsigned integer of 32 bits, like the next two. */
+/** Like the next two functions, returns an unsigned integer of 32 bits. */
 export function petChecksum(id: bigint, pet: NewPet): number {
   const texts = petTexts(pet);
   let text = `${id} ${texts[1]} ${texts[2]} ${texts[0]}`;
-  for (let later = 3; later < texts.length; later++) text += ` ${texts[later]}`;
+  for (let index = 3; index < texts.length; index++) text += ` ${texts[index]}`;
   return fnv1a(text);
 }
 
-/** @param key in hex, like the fingerprint */
+/** @param key in hex, as `fingerprint` is */
 export function idempotencyChecksum(id: bigint, key: string, fingerprint: string): number {
   return fnv1a(`${id} ${key} ${fingerprint}`);
 }
@@ -18,7 +18,7 @@ export function idempotencyChecksum(id: bigint, key: string, fingerprint: string
 /** The number of columns in the first release. */
 const FIRST_KEY_COLUMNS = 10;
 
-/** @param columns in the order in which releases added them, a BLOB in hex */
+/** @param columns in the order in which releases added them. A BLOB is in hex */
 export function apiKeyChecksum(columns: readonly (string | number | bigint | null)[]): number {
   const checked = columns.filter((value, index) => index < FIRST_KEY_COLUMNS || value !== null);
   return fnv1a(checked.join('\n'));
@@ -33,12 +33,12 @@ export function isChecksum(stored: unknown, expected: number | undefined): boole
   return typeof stored === 'bigint' && (Number(stored) === expected || Number(stored) === UNCHECKED);
 }
 
-/** Text other than 64 hex digits gives a shorter BLOB, which the table refuses. */
+/** For text other than 64 hex digits, the BLOB is shorter, and the table refuses it. */
 export function hashToBlob(hex: string): Buffer {
   return Buffer.from(hex, 'hex');
 }
 
-/** `undefined` for NULL. The caller refuses other types, which a damaged file may hold. */
+/** Returns `undefined` for NULL. A damaged file may hold other types, which the caller refuses. */
 export function blobToHash(value: unknown): unknown {
   return value instanceof Uint8Array ? value.toHex() : (value ?? undefined);
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageHost, StorageMeter } from '../../application/ports/storage-health.ts';
 import { transaction } from './connection.ts';
@@ -11,12 +11,12 @@ import type { LogDisk } from './log-disk.ts';
 /** The longest duration of a write, from its call to the end of its flush. */
 const WRITE_TIMEOUT_MS = 10_000;
 
-/** After a quicker flush, the queue waits one more turn for inserts: see docs/explanation/group-commit.md. */
+/** After a flush quicker than this, the queue waits one more turn for inserts: see docs/explanation/group-commit.md. */
 const QUICK_FLUSH_MS = 1.5;
 
 const SLOW_CLOSE_MS = 1_000;
 
-type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
+type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
   readonly work: (batch: Batch) => unknown;
   readonly isInsert: boolean;
 };
@@ -47,11 +47,11 @@ type Options = {
 export class CommitQueue {
   readonly #db: DatabaseSync;
   readonly #options: Options;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingWrite>();
   readonly #flushes: Flushes;
   #running: Promise<void> | undefined;
   #lastFlushMs = 0;
-  #closed = false;
+  #isClosed = false;
 
   constructor(db: DatabaseSync, options: Options) {
     this.#db = db;
@@ -65,7 +65,7 @@ export class CommitQueue {
 
   readonly write: DurableWrite = async (work, timeoutMs) => this.#add({ work, isInsert: false }, timeoutMs);
 
-  /** @param work returns an error of this insert alone; throws an error of the whole batch */
+  /** @param work returns an error that concerns only this insert, and throws an error of the whole batch */
   async insert<T>(work: (batch: Batch) => T | Error): Promise<T> {
     return this.#add({ work, isInsert: true });
   }
@@ -75,22 +75,22 @@ export class CommitQueue {
    * would checkpoint pages that no flush has confirmed.
    */
   async close(): Promise<void> {
-    this.#closed = true;
-    const slow = setTimeout(() => {
+    this.#isClosed = true;
+    const slowTimer = setTimeout(() => {
       this.#options.host.warn(
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
     await this.#running;
     await this.#flushes.atMost(0);
-    clearTimeout(slow);
+    clearTimeout(slowTimer);
   }
 
   async #add<T>(
-    write: Pick<Waiting, 'work' | 'isInsert'>,
+    write: Pick<WaitingWrite, 'work' | 'isInsert'>,
     timeoutMs = this.#options.timeoutMs ?? WRITE_TIMEOUT_MS,
   ): Promise<T> {
-    if (this.#closed) throw new StorageUnavailable('the storage is closed');
+    if (this.#isClosed) throw new StorageUnavailable('the storage is closed');
     const { promise, ...settle } = Promise.withResolvers<unknown>();
     const waiting = { ...write, ...settle };
     const timer = setTimeout(() => {
@@ -106,12 +106,12 @@ export class CommitQueue {
     }
   }
 
-  /** Never rejects: a failure rejects the writes that it concerns. */
+  /** Never rejects, because each failure rejects the writes of its batch. */
   async #run(): Promise<void> {
     while (this.#waiting.size > 0) {
       const before = this.#waiting.size;
-      await turn();
-      if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await turn();
+      await nextTurn();
+      if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await nextTurn();
       await this.#flushes.atMost();
       await this.#commit();
     }
@@ -119,7 +119,7 @@ export class CommitQueue {
   }
 
   async #commit(): Promise<void> {
-    let batch: readonly Waiting[] = [...this.#waiting];
+    let batch: readonly WaitingWrite[] = [...this.#waiting];
     try {
       await this.#options.disk?.checkpointIfDue();
       this.#options.guard.before();
@@ -129,7 +129,7 @@ export class CommitQueue {
       for (const waiting of batch) this.#waiting.delete(waiting);
       void this.#flush(batch, outcomes, ids);
     } catch (error) {
-      // The first commit after a checkpoint syncs the header of the log.
+      // A commit can fail to sync: the first one after a checkpoint syncs the header of the log.
       endIfSyncFailed(error, this.#options.host);
       if (!isBusy(error)) this.#reject(batch, error);
       await sleep(BUSY_PAUSE_MS);
@@ -137,16 +137,16 @@ export class CommitQueue {
   }
 
   /** All inserts if the oldest write is an insert, otherwise the oldest write alone. */
-  #nextBatch(): readonly Waiting[] {
+  #nextBatch(): readonly WaitingWrite[] {
     const [first, ...others] = this.#waiting;
     if (first === undefined) return [];
     return first.isInsert ? [first, ...others.filter(({ isInsert }) => isInsert)] : [first];
   }
 
-  async #flush(batch: readonly Waiting[], outcomes: readonly unknown[], ids: Batch): Promise<void> {
-    const begunMs = performance.now();
+  async #flush(batch: readonly WaitingWrite[], outcomes: readonly unknown[], ids: Batch): Promise<void> {
+    const startMs = performance.now();
     const acknowledge = () => {
-      this.#lastFlushMs = performance.now() - begunMs;
+      this.#lastFlushMs = performance.now() - startMs;
       this.#options.guard.after();
       if (batch[0]?.isInsert === true) this.#options.meter?.insertsCommitted(batch.length);
       for (const [index, { resolve, reject }] of batch.entries()) {
@@ -158,7 +158,7 @@ export class CommitQueue {
     await this.#flushes.flush(ids, acknowledge).catch((error) => this.#reject(batch, error));
   }
 
-  #reject(writes: Iterable<Waiting>, error: unknown): void {
+  #reject(writes: Iterable<WaitingWrite>, error: unknown): void {
     for (const waiting of writes) {
       this.#waiting.delete(waiting);
       waiting.reject(translated(error));

@@ -31,7 +31,7 @@ function setupProblem(file: string): string | undefined {
   if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
   // SQLite takes a file of at most one byte as new, and deletes its WAL, which may hold every pet.
   if (stats.size <= 1) return `is empty, but its write-ahead log ${file}-wal is not; restore the file`;
-  // A service leaves its file in WAL mode. Another file was put in its place.
+  // A service leaves its file in WAL mode, so another file was put in its place.
   if (fileFormatOf(file) !== 1) return undefined;
   return `does not match its write-ahead log ${file}-wal; move both away, and restore a backup`;
 }
@@ -42,7 +42,7 @@ export function fileOf(db: DatabaseSync): string {
 }
 
 /**
- * Makes every commit wait for the disk, so that it survives a power failure.
+ * Makes every commit wait for the disk, so that the commit survives a power failure.
  *
  * @throws {StorageSetupError} when the file system does not support WAL mode
  */
@@ -75,7 +75,7 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * Refuses a file that is shorter than its pages, which SQLite does not notice. With a WAL, the file may be short until
+ * Refuses a file that is shorter than its number of pages requires. SQLite does not notice this. With a WAL, the file may be short until
  * the next checkpoint.
  *
  * @throws {StorageSetupError}
@@ -85,7 +85,7 @@ export function refuseTruncated(db: DatabaseSync): void {
   const { bytes } = db
     .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
     .get() as { bytes: bigint };
-  // Reads the sizes after the page count, because a running service may be growing the file.
+  // Reads the sizes last, because a running service may be growing the file.
   if (sizeBytesOf(file) < bytes && sizeBytesOf(`${file}-wal`) === 0) {
     throw new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`);
   }

@@ -11,7 +11,7 @@ import { migrateSchema, readVersion } from './schema.ts';
 import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
- * Each start checks a file of up to this size in full, in 0.5 s. 16 MiB are 150,000 pets with an idempotency key each.
+ * Each start checks every file up to this size in full, which takes 0.5 s. 16 MiB are 150,000 pets with an idempotency key each.
  * `petstore check` checks larger files.
  */
 const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
@@ -44,7 +44,7 @@ export function refuseDamaged(db: DatabaseSync): void {
   throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`);
 }
 
-/** Whether a check finds no damage beyond single rows. */
+/** Whether a check finds no damage, or only damage in single rows. */
 export function isSound(db: DatabaseSync): boolean {
   return findingsOf(db).every((text) => ROW_FINDING.test(text));
 }
@@ -54,7 +54,7 @@ function findingsOf(db: DatabaseSync): readonly string[] {
   return findings.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok');
 }
 
-/** A changed status or idempotency key differs from its index. The checksum shows whether the row is wrong. */
+/** If a row differs from its index in a status or a key, the checksum shows whether the row is wrong. */
 function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   const position = MISSING_FROM_INDEX.exec(problem)?.[1];
   if (position === undefined) return false;

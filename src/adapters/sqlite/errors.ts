@@ -35,9 +35,9 @@ export const BUSY_TIMEOUT_MS = 5_000;
 
 export const BUSY_PAUSE_MS = 5;
 
-/** @returns a {@link StorageUnavailable} for a failure of the storage; a bug unchanged */
+/** @returns a {@link StorageUnavailable} for a failure of the storage; any other error unchanged */
 export function translated(error: unknown): unknown {
-  // This process has closed the connection.
+  // Means that this process has closed the connection.
   const isClosed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
   if (!isClosed && !isSystemError(error) && !FAILURES.has(resultCode(error))) return error;
   return new StorageUnavailable(`SQLite is unavailable: ${(error as Error).message}`, { cause: error });
@@ -82,7 +82,7 @@ export async function retryAndTranslate<T>(work: () => T): Promise<T> {
   });
 }
 
-/** @returns a {@link StorageSetupError} for a failure of the storage; a bug unchanged */
+/** @returns a {@link StorageSetupError} for a failure of the storage; any other error unchanged */
 export function setupError(file: string, error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined && !isSystemError(error)) return error;
@@ -92,8 +92,8 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 /**
- * SQLite reports refused locks (ENOLCK) like a lock of another program, so the check locks a file that no other program
- * knows.
+ * Locks a file that no other program knows, because SQLite reports refused locks (ENOLCK) as it reports a lock of another
+ * program.
  */
 function refusesLocks(directory: string): boolean {
   try {
@@ -127,7 +127,7 @@ export function isDamage(error: unknown): boolean {
   return code === CORRUPT || code === NOTADB;
 }
 
-/** SQLite has undone the statement, and the transaction is still open. */
+/** After this error, SQLite has undone the statement, and the transaction is still open. */
 export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }

@@ -5,7 +5,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
 import { endIfSyncFailed } from './errors.ts';
 
-const REFUSED = 'writes are refused until this is fixed: ';
+const REFUSAL = 'writes are refused until this is fixed: ';
 
 const LOCK_ADVICE =
   'another service may be using the file now; put it back, or stop both services and start one';
@@ -16,20 +16,20 @@ export type FileGuard = ReturnType<typeof guardFiles>;
  * Refuses writes while a file of the database is missing: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @param db a connection that has read something, so that its WAL exists
- * @param ino the inode before the connection was opened
+ * @param ino the inode of the file before `db` was opened
  * @param lock the service lock, if this process holds it
  * @throws {StorageUnavailable} when a file is missing or was replaced
  */
 export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, lock?: string) {
   const path = fileOf(db);
-  const file = guarded(
+  const file = guardFile(
     path,
     `put it back under its name and leave ${path}-wal where it is (reads still work; on Linux the file can be ` +
       `copied from /proc/${process.pid}/fd while this process runs)`,
   );
-  const wal = guarded(`${path}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
-  const shm = guarded(`${path}-shm`, 'put it back, or stop every program that has the file open');
-  const files = [file, wal, shm, ...(lock === undefined ? [] : [guarded(lock, LOCK_ADVICE)])];
+  const wal = guardFile(`${path}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
+  const shm = guardFile(`${path}-shm`, 'put it back, or stop every program that has the file open');
+  const files = [file, wal, shm, ...(lock === undefined ? [] : [guardFile(lock, LOCK_ADVICE)])];
   if (file.ino !== ino) throw new StorageUnavailable(`${path} was replaced while it was being opened`);
   let problem: string | undefined;
 
@@ -40,9 +40,9 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
    */
   function after(): void {
     const missing = files.filter(({ isInPlace }) => !isInPlace());
-    const found = missing.length === 0 ? undefined : REFUSED + missing.map(({ fault }) => fault).join('; ');
-    if (found !== problem) {
-      problem = found;
+    const faults = missing.length === 0 ? undefined : REFUSAL + missing.map(({ fault }) => fault).join('; ');
+    if (faults !== problem) {
+      problem = faults;
       host.warn(problem ?? `${path} and the files beside it are back in place: writes resume`);
       if (missing.length === 1 && missing[0] === wal) saveRemovedLog(db, host);
     }
@@ -59,8 +59,8 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
 }
 
 /**
- * Copies the removed log, which is still open. Never throws, because the caller would repeat a committed write after
- * SQLITE_BUSY.
+ * Moves the removed log, which is still open, into the database. Never throws, because after SQLITE_BUSY the caller would
+ * repeat a write that is committed.
  */
 function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   let outcome = 'were';
@@ -76,7 +76,7 @@ function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
 }
 
 /** @param advice for the operator when the file is missing */
-function guarded(path: string, advice: string) {
+function guardFile(path: string, advice: string) {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);
   const isInPlace = () => {

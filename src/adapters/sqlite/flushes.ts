@@ -16,17 +16,17 @@ export type Batch = {
 };
 
 /**
- * Counts the flushes, and hides pets. A broken invariant ends the process, because an acknowledged or visible pet must
+ * Counts the flushes, and hides pets until they are flushed. A broken invariant ends the process, because an acknowledged or visible pet must
  * last: see docs/explanation/group-commit.md#invariants.
  */
 export class Flushes {
   readonly #host: StorageHost;
   readonly #disk: Pick<LogDisk, 'flush'> | undefined;
   /** The first id of each batch that is committed and not flushed. */
-  #hidden: bigint[] = [];
+  #hiddenFirstIds: bigint[] = [];
   #committedId = 0n;
   #underWay = 0;
-  #ended = Promise.withResolvers<void>();
+  #flushEnd = Promise.withResolvers<void>();
 
   constructor(host: StorageHost, disk?: Pick<LogDisk, 'flush'>) {
     this.#host = host;
@@ -35,16 +35,16 @@ export class Flushes {
 
   /** The disk may lack pets from this id on, so no client may see them. Ids are committed in ascending order. */
   get hiddenFrom(): WhilePetsNeverChange<bigint> {
-    return this.#hidden[0] ?? NOTHING_HIDDEN;
+    return this.#hiddenFirstIds[0] ?? NOTHING_HIDDEN;
   }
 
   /** Resolves when at most `count` flushes are under way: by default, when another one may begin. */
   async atMost(count = MAX_FLUSHES - 1): Promise<void> {
-    while (this.#underWay > count) await this.#ended.promise;
+    while (this.#underWay > count) await this.#flushEnd.promise;
   }
 
   /**
-   * Hides the pets of a batch until they are on the disk. Call it in the turn of the commit.
+   * Hides the pets of a batch until they are on the disk. Call it right after the commit, without an `await` between.
    *
    * @param acknowledge called when the pets become visible
    * @throws the error of `acknowledge`
@@ -52,23 +52,23 @@ export class Flushes {
   async flush({ firstId, lastId = 0n }: Batch, acknowledge: () => void): Promise<void> {
     if (this.#underWay === MAX_FLUSHES) endUnclosed('a bug: a third flush has begun', this.#host);
     if (firstId !== undefined) {
-      const before = this.#committedId;
-      if (firstId <= before) endUnclosed(`a bug: the id ${firstId} follows ${before}`, this.#host);
+      const previousId = this.#committedId;
+      if (firstId <= previousId) endUnclosed(`a bug: the id ${firstId} follows ${previousId}`, this.#host);
       this.#committedId = lastId;
-      this.#hidden.push(firstId);
+      this.#hiddenFirstIds.push(firstId);
     }
-    const last = this.#hidden.at(-1) ?? 0n;
+    const lastHidden = this.#hiddenFirstIds.at(-1) ?? 0n;
     this.#underWay++;
     try {
       await this.#disk?.flush();
-      this.#hidden = this.#hidden.filter((id) => id > last);
-      const isHidden = this.#hidden.length > 0 && lastId >= this.hiddenFrom;
+      this.#hiddenFirstIds = this.#hiddenFirstIds.filter((id) => id > lastHidden);
+      const isHidden = this.#hiddenFirstIds.length > 0 && lastId >= this.hiddenFrom;
       if (isHidden) endUnclosed(`a bug: pet ${lastId} is not flushed`, this.#host);
       acknowledge();
     } finally {
       this.#underWay--;
-      this.#ended.resolve();
-      this.#ended = Promise.withResolvers();
+      this.#flushEnd.resolve();
+      this.#flushEnd = Promise.withResolvers();
     }
   }
 }

@@ -5,10 +5,10 @@ import type { StorageHost, StorageMeter } from '../../application/ports/storage-
 import { fileOf, sizeBytesOf } from './connection.ts';
 import { BUSY, endIfSyncFailed, endUnclosed, SYNC_FAILED } from './errors.ts';
 
-/** 4 MiB in pages of 4 KiB, SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
+/** The log is due for a checkpoint at 4 MiB (in pages of 4 KiB), SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
 const DUE_FRAMES = 1_000n;
 
-/** A log gets this large when a reader was in the way of many checkpoints. */
+/** A log gets this large when readers cut short many checkpoints. */
 const LARGE_LOG_MIB = 16;
 
 /** The pauses after a failed checkpoint, and after one that a reader cut short. Writes wait during every attempt. */
@@ -46,7 +46,7 @@ const CHECKPOINT_PROGRAM = `
  * Flushes and checkpoints the write-ahead log (WAL) outside the event loop: see
  * docs/explanation/group-commit.md#checkpoints.
  *
- * A failed sync, or the end of the worker, ends the process in the callback that learns of it:
+ * A failed sync, or the end of the worker, ends the process in the callback that reports it:
  * docs/explanation/group-commit.md#when-a-sync-fails.
  */
 export class LogDisk {
@@ -56,11 +56,11 @@ export class LogDisk {
   readonly #host: StorageHost;
   readonly #bytes = () => sizeBytesOf(this.#wal);
   readonly #mib = () => Math.round(this.#bytes() / 2 ** 20);
-  readonly #idle: number[];
+  readonly #idleDescriptors: number[];
   /** Returns the number of frames in the log, and changes nothing. */
-  readonly #noop: StatementSync;
+  readonly #countFrames: StatementSync;
   #worker: Worker | undefined;
-  /** Greater than {@link LARGE_LOG_MIB} while the log is large. */
+  /** The size of the next warning. Greater than {@link LARGE_LOG_MIB} while the log is large. */
   #warnAtMib = LARGE_LOG_MIB;
   /** The earliest time of the next checkpoint, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;
@@ -75,8 +75,8 @@ export class LogDisk {
     this.#host = host;
     // From now on, only the first commit after a checkpoint waits for the disk.
     db.exec('PRAGMA synchronous = NORMAL');
-    this.#noop = db.prepare('PRAGMA wal_checkpoint(NOOP)');
-    this.#idle = [1, 2].map(() => openSync(this.#wal, 'r+'));
+    this.#countFrames = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+    this.#idleDescriptors = [1, 2].map(() => openSync(this.#wal, 'r+'));
     meter?.log(this.#bytes, () => this.#checkpointedAt);
   }
 
@@ -85,12 +85,12 @@ export class LogDisk {
    * under way.
    */
   async flush(): Promise<void> {
-    const descriptor = this.#idle.pop();
+    const descriptor = this.#idleDescriptors.pop();
     if (descriptor === undefined) endUnclosed(`a bug: a third flush of ${this.#wal}`, this.#host);
     return new Promise((resolve) => {
       fdatasync(descriptor, (error) => {
         if (error !== null) endUnclosed(`a flush of ${this.#wal} has failed: ${error.message}`, this.#host);
-        this.#idle.push(descriptor);
+        this.#idleDescriptors.push(descriptor);
         resolve();
       });
     });
@@ -101,9 +101,9 @@ export class LogDisk {
    * resolves.
    */
   async checkpointIfDue(): Promise<void> {
-    const { log } = this.#noop.get() as { log: bigint };
+    const { log } = this.#countFrames.get() as { log: bigint };
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
-    // The database must not get a page that the log could lose.
+    // After a power failure, the log must still have every page that the checkpoint copies.
     await this.flush();
     const mib = this.#mib();
     const { code, text } = await this.#checkpoint(mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE');
@@ -124,7 +124,7 @@ export class LogDisk {
   /**
    * Call it before the connection is closed, when every flush has ended.
    *
-   * @param mayWrite whether to empty the log. SQLite's own close would report a failed sync to no caller
+   * @param mayWrite whether to empty the log here. SQLite's own close would hide a failed sync
    */
   async close(mayWrite: boolean): Promise<void> {
     try {
@@ -135,7 +135,7 @@ export class LogDisk {
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();
-    for (const descriptor of this.#idle.splice(0)) closeSync(descriptor);
+    for (const descriptor of this.#idleDescriptors.splice(0)) closeSync(descriptor);
   }
 
   async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<CheckpointResult> {

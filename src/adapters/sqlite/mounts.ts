@@ -8,14 +8,14 @@ const MOUNTINFO = '/proc/self/mountinfo';
 
 /**
  * The file systems that several machines can use at the same time: see docs/reference/storages.md#file-systems.
- * `fuseblk` is a disk of this machine. WAL needs shared memory: https://www.sqlite.org/wal.html
+ * `fuseblk` is not here, because it is a disk of this machine. WAL needs shared memory: https://www.sqlite.org/wal.html
  */
 const SHARED_TYPE =
   /^(?:nfs4?|cifs|smb\w*|9p|afs|ceph|lustre|beegfs|virtiofs|vboxsf|prl_fs|fakeowner|fuse|fuse\..*)$/;
 
 /**
  * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. The `-wal` beside it can hold every
- * pet, and would end with the container.
+ * pet, and would be lost with the container.
  *
  * @param file with symbolic links resolved
  * @throws {StorageSetupError}
@@ -45,7 +45,7 @@ export function warnIfUnfit(file: string, log: StorageLog): void {
 }
 
 /**
- * Of all mounts around the file, the last one with the longest path has the file.
+ * Returns the mount with the longest path that contains the file. Of several, the last mount has the file.
  *
  * @param mountinfo its fifth field is the mount point, with white space and backslashes in octal
  */
@@ -53,8 +53,8 @@ export function mountOf(file: string, mountinfo = readMountinfo()) {
   let found = { point: '', type: '' };
   for (const [, escaped = '', type = ''] of mountinfo.matchAll(/^(?:\S+ ){4}(\S+) .*? - (\S+)/gm)) {
     const point = escaped.replaceAll(/\\(\d{3})/g, (_, code) => String.fromCharCode(Number(`0o${code}`)));
-    const isAround = `${file}/`.startsWith(point.replace(/\/?$/, '/'));
-    if (isAround && point.length >= found.point.length) found = { point, type };
+    const containsFile = `${file}/`.startsWith(point.replace(/\/?$/, '/'));
+    if (containsFile && point.length >= found.point.length) found = { point, type };
   }
   return found;
 }

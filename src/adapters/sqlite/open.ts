@@ -35,7 +35,7 @@ export type SqliteStorage = ServiceStorage &
 export type OpenOptions = {
   readonly meter?: StorageMeter | undefined;
   /**
-   * For commands that manage keys, which also work beside a service: see
+   * For commands that manage keys. They can work while a service runs: see
    * docs/explanation/group-commit.md#who-may-open-the-file.
    */
   readonly mayShare?: boolean;
@@ -46,9 +46,9 @@ export type OpenOptions = {
  * Opens the file for a program that writes, and creates a missing one.
  * docs/explanation/group-commit.md#who-may-open-the-file has the order of the steps.
  *
- * @param host need not warn for a command
+ * @param host for a command, `host.warn` may do nothing
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
- * @throws {StorageUnavailable} when a file is removed in the meantime
+ * @throws {StorageUnavailable} when a file is removed during this call
  */
 export async function openSqliteStorage(
   path: string,
@@ -58,24 +58,24 @@ export async function openSqliteStorage(
   return openOrRelease(path, host, async (file, opened) => {
     await createFile(file);
     const { ino } = statSync(file, { bigint: true });
-    const first = await connectFirst(file, opened, migrates);
-    const lock = opened.use(await takeServiceLock(fileOf(first), mayShare));
-    if (lock !== undefined) await recoverLog(first, host);
+    const firstConnection = await connectFirst(file, opened, migrates);
+    const lock = opened.use(await takeServiceLock(fileOf(firstConnection), mayShare));
+    if (lock !== undefined) await recoverLog(firstConnection, host);
     // Opened after the lock, so that it is closed before the lock is released.
     const db = opened.use(connect(file, 'write'));
-    const before = await retryWhileBusy(() => {
+    const versionBefore = await retryWhileBusy(() => {
       refuseTruncated(db);
       makeDurable(db);
       const version = readVersion(db);
       if (version !== 0 && !mayShare) refuseDamaged(db);
       if (lock !== undefined) return migrateSchema(db);
-      // The guard needs the WAL, which the first read creates.
+      // This read creates the WAL, which the guard needs.
       refuseOtherVersion(db);
       return version;
     });
-    if (before !== 0 && !isCurrent(before)) {
+    if (versionBefore !== 0 && !isCurrent(versionBefore)) {
       host.warn(
-        `${fileOf(db)} had schema version ${before} and was migrated; earlier releases refuse it now`,
+        `${fileOf(db)} had schema version ${versionBefore} and was migrated; earlier releases refuse it now`,
       );
     }
     lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
@@ -87,7 +87,7 @@ export async function openSqliteStorage(
     const cache = new ReadCache(db);
     warnIfUnfit(fileOf(db), host);
     return {
-      versionBefore: before === 0 ? undefined : before,
+      versionBefore: versionBefore === 0 ? undefined : versionBefore,
       pets: new SqlitePetRepository(db, commits, cache),
       archive: new SqlitePetArchive(db, commits.write, cache),
       keys: new SqliteApiKeyRepository(db, commits.write),
@@ -98,16 +98,16 @@ export async function openSqliteStorage(
 }
 
 /**
- * Opens a read-only connection, also beside a service: see docs/explanation/group-commit.md#who-may-open-the-file.
+ * Opens a read-only connection, even while a service runs: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
- * @param mayBeDamaged for a check; otherwise damage is refused
+ * @param mayBeDamaged true for a check. If false, a damaged file is refused
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
 export async function openSqliteForReading(path: string, mayBeDamaged = false): Promise<CheckableStorage> {
   return openOrRelease(path, undefined, async (file, opened) => {
-    const immutable = mayBeDamaged && !existsSync(`${file}-wal`);
+    const isImmutable = mayBeDamaged && !existsSync(`${file}-wal`);
     const { mtimeNs } = statSync(file, { bigint: true });
-    const db = opened.use(connect(file, immutable ? 'immutable' : 'read'));
+    const db = opened.use(connect(file, isImmutable ? 'immutable' : 'read'));
     await retryWhileBusy(() => {
       refuseTruncated(db);
       refuseOtherVersion(db);
@@ -116,7 +116,7 @@ export async function openSqliteForReading(path: string, mayBeDamaged = false): 
     const keys = new SqliteApiKeyRepository(db, refusedWrite);
     const list = async () => {
       const found = await keys.list();
-      if (immutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {
+      if (isImmutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {
         throw new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`);
       }
       return found;
@@ -135,7 +135,7 @@ export async function openOrRelease<T>(
   host: StorageHost | undefined,
   open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
-  // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning, and an absolute path none.
+  // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
   const file = resolve(path);
   const opened = new AsyncDisposableStack();
   try {
@@ -149,7 +149,7 @@ export async function openOrRelease<T>(
 }
 
 /**
- * Refuses a useless file before anything is written: see docs/explanation/group-commit.md#who-may-open-the-file.
+ * Refuses an unusable file before anything is written: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
@@ -159,11 +159,11 @@ async function connectFirst(
   migrates: boolean,
 ): Promise<DatabaseSync> {
   const path = resolveLinks(file);
-  // `recoverLog` applies a journal beside a log.
+  // If there are a log and a journal, `recoverLog` applies the journal.
   const modeWithLog = existsSync(`${path}-journal`) ? 'immutable' : 'read';
   const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? modeWithLog : 'write'));
   refuseMounted(fileOf(db));
-  // Before the first read, which may create files with the same permissions.
+  // Checked before the first read, because the read may create files with the same permissions.
   accessSync(file, constants.W_OK);
   const accepts = (version: number) => version === 0 || (migrates ? hasSteps(version) : isCurrent(version));
   await retryWhileBusy(() => refuseOtherVersion(db, accepts));

@@ -8,7 +8,7 @@ import type { ReadCache } from './read-cache.ts';
 import type { DurableWrite } from './commit-queue.ts';
 import { ARCHIVE_STATEMENTS, integerIn, prepareAll, type Prepared } from './statements.ts';
 
-/** Reads even while a service writes. Writes need the service lock. */
+/** Can be read while a service writes. A write needs the service lock. */
 export class SqlitePetArchive implements PetArchive {
   readonly #write: DurableWrite;
   readonly #cache: ReadCache | undefined;
@@ -40,7 +40,7 @@ export class SqlitePetArchive implements PetArchive {
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
-    // Copies, because the caller may change its objects during the wait.
+    // These are copies, because the caller may change its objects during the wait.
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });

@@ -18,7 +18,7 @@ import type { ReadCache } from './read-cache.ts';
 import { integerIn, PET_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 
 /**
- * Reads end before the first hidden pet, and inserts wait for a group commit: see
+ * Reads end before the first hidden (not yet durable) pet, and inserts wait for a group commit: see
  * docs/explanation/a-write-on-sqlite.md.
  */
 export class SqlitePetRepository implements PetRepository {
@@ -38,7 +38,7 @@ export class SqlitePetRepository implements PetRepository {
   }
 
   async insertOnce({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
-    // Copies, because the caller may change its objects during the wait.
+    // These are copies, because the caller may change its objects during the wait.
     const pet: NewPet = { name, categoryId, status };
     const key = idempotency && { ...idempotency };
     return this.#commits.insert((batch) => this.#storeOne(batch, pet, key));
@@ -51,7 +51,7 @@ export class SqlitePetRepository implements PetRepository {
       if (id >= this.#commits.hiddenFrom) return undefined;
       const row = this.#statements.byId.get(id) as unknown as PetRow | undefined;
       if (row === undefined) {
-        // A damaged page can lose a row. The index is in another page.
+        // A damaged page can lose a row. The index is in another page, and still has the id.
         if (this.#statements.byIdInIndex.get(id) === undefined) return undefined;
         throw new DamagedPet(id, 'it must be in its table as it is in an index');
       }
@@ -77,7 +77,7 @@ export class SqlitePetRepository implements PetRepository {
     });
   }
 
-  /** Returns an error of this insert alone, and throws an error of the whole batch. */
+  /** Returns an error that concerns only this insert, and throws an error of the whole batch. */
   #storeOne(batch: Batch, pet: NewPet, idempotency: Idempotency | undefined): Inserted | Error {
     const lastId = (batch.lastId ??= integerIn(this.#statements.lastId.get()));
     try {
@@ -87,9 +87,9 @@ export class SqlitePetRepository implements PetRepository {
       batch.firstId ??= stored.id;
       return { pet: stored, replayed: false };
     } catch (error) {
-      // `node:sqlite` has refused a value with a TypeError, before SQLite saw it.
+      // With a TypeError, `node:sqlite` has refused a value before SQLite saw the value.
       if (!(error instanceof TypeError) && !isConstraint(error)) throw error;
-      // SQLite reports exhausted ids before a taken key, so look for the key in either case.
+      // If the ids are exhausted, SQLite does not report a taken key, so always look for the key.
       const row = idempotency && this.#statements.byIdempotencyKey.get(hashToBlob(idempotency.key));
       if (row !== undefined) return replay(row as unknown as PetRow, idempotency);
       return lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;

@@ -27,7 +27,7 @@ export function toPetValues(pet: Pet, idempotency: Idempotency | undefined): SQL
 }
 
 /**
- * Checks the row again, because the rules of the table do not protect a row from a failing disk.
+ * Checks the row, because the rules of the table do not protect it from a failing disk.
  *
  * @throws {DamagedPet}
  */

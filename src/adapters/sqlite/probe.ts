@@ -8,11 +8,11 @@ import { PET_STATEMENTS } from './statements.ts';
 /** The longest wait for the disk, and for the write lock, which a command holds for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** Also reads a random pet. */
+/** Reads the last id, and also a random pet. */
 const LAST_ID = `SELECT (${PET_STATEMENTS.lastId}) AS lastId, (SELECT id FROM pets
   WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets) ORDER BY id LIMIT 1)`;
 
-/** Inserts a pet and takes the insert back, so that the commit writes the pages of an insert. */
+/** Inserts a pet and rolls the insert back, so that the commit writes the pages of an insert. */
 const TRIAL = `SAVEPOINT trial;
   INSERT OR IGNORE INTO pets (name, category_id, status, idempotency_key, fingerprint)
     VALUES ('trial', 0, 'available', randomblob(32), randomblob(32));

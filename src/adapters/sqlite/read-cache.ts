@@ -11,12 +11,12 @@ const TRUSTED_MS = 100;
 /** Keeps pets and full pages that were read more than once: see "Pets of a SQLite file" in docs/decisions.md. */
 export class ReadCache {
   readonly #dataVersion: StatementSync;
-  readonly #found = new Map<bigint | string, WhilePetsNeverChange<readonly Pet[]>>();
+  readonly #petsByKey = new Map<bigint | string, WhilePetsNeverChange<readonly Pet[]>>();
   readonly #readOnce = new Set<bigint | string>();
-  #pets = 0;
+  #petCount = 0;
   #version = 0n;
   /** On the clock of `performance.now()`. */
-  #trustedUntil = -Infinity;
+  #trustedUntilMs = -Infinity;
 
   constructor(db: DatabaseSync) {
     // Changes only with commits of other connections: https://www.sqlite.org/pragma.html#pragma_data_version
@@ -25,8 +25,8 @@ export class ReadCache {
 
   /** @param key the id of a pet, or the text of a query */
   get(key: bigint | string): readonly Pet[] | undefined {
-    if (performance.now() >= this.#trustedUntil) this.#forgetChanged();
-    return this.#found.get(key);
+    if (performance.now() >= this.#trustedUntilMs) this.#forgetChanged();
+    return this.#petsByKey.get(key);
   }
 
   /** Keeps the pets at the second read of the key. Call it right after the `get`, without an `await` between. */
@@ -36,21 +36,21 @@ export class ReadCache {
       this.#readOnce.add(key);
       return;
     }
-    if (this.#pets + pets.length > MAX_PETS) this.clear();
-    this.#found.set(key, pets);
-    this.#pets += pets.length;
+    if (this.#petCount + pets.length > MAX_PETS) this.clear();
+    this.#petsByKey.set(key, pets);
+    this.#petCount += pets.length;
   }
 
   /** Call it before this connection writes a pet whose id may be less than a stored id. */
   clear(): void {
-    this.#found.clear();
-    this.#pets = 0;
+    this.#petsByKey.clear();
+    this.#petCount = 0;
   }
 
   #forgetChanged(): void {
     const [version] = this.#dataVersion.get() as unknown as readonly [bigint];
     if (version !== this.#version) this.clear();
     this.#version = version;
-    this.#trustedUntil = performance.now() + TRUSTED_MS;
+    this.#trustedUntilMs = performance.now() + TRUSTED_MS;
   }
 }

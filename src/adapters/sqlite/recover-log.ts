@@ -23,11 +23,11 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
   using opened = new DisposableStack();
   try {
     const first = await connectAlone(file, opened);
-    // Then closing the connection checkpoints nothing.
+    // Without frames, closing the connection checkpoints nothing.
     if (framesOf(first) <= 0) return;
     await replaceLog(wal);
     first.close();
-    // Closing the file before the second connection would release the locks of SQLite.
+    // Stays open until the second connection is closed: closing the file would release the locks of SQLite.
     const database = opened.adopt(fs.openSync(file, 'r+'), fs.closeSync);
     const second = await connectAlone(file, opened);
     cutLoggedEnd(database, wal, framesOf(second));
@@ -70,9 +70,9 @@ async function replaceLog(wal: string): Promise<void> {
 }
 
 /**
- * Cuts off the end of the database, as far as the log has its pages. The checkpoint then gives them new blocks.
+ * Cuts off the last pages of the database that the log has. The checkpoint then writes these pages to new blocks.
  *
- * @param frames of the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
+ * @param frames the number of frames in the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */
 function cutLoggedEnd(database: number, wal: string, frames: number): void {
   const log = fs.openSync(wal, 'r');
@@ -82,11 +82,11 @@ function cutLoggedEnd(database: number, wal: string, frames: number): void {
     return uint32.readUInt32BE();
   };
   const pageSize = uint32At(8);
-  const logged = new Set(Array.from({ length: frames }, (_, n) => uint32At(32 + n * (24 + pageSize))));
+  const loggedPages = new Set(Array.from({ length: frames }, (_, n) => uint32At(32 + n * (24 + pageSize))));
   fs.closeSync(log);
   const { size } = fs.fstatSync(database);
   let pages = Math.ceil(size / pageSize);
-  // SQLite takes a file without its first page for a new one.
-  while (pages > 1 && logged.has(pages)) pages--;
+  // Keeps page 1, because SQLite takes a file without this page for a new file.
+  while (pages > 1 && loggedPages.has(pages)) pages--;
   fs.ftruncateSync(database, Math.min(size, pages * pageSize));
 }

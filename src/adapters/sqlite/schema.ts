@@ -10,7 +10,7 @@ import { reportsBrokenRule } from './errors.ts';
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
 
-// The schema of release 1.0.0, which never changes. Later versions are steps. The reasons for its details:
+// The schema of release 1.0.0, which never changes. `STEPS` makes later versions. The reasons for its details:
 // docs/explanation/a-write-on-sqlite.md#the-table-and-its-statements.
 
 const PETS = `CREATE TABLE pets (
@@ -53,7 +53,7 @@ export const SCHEMA_VERSION = FIRST_SCHEMA_VERSION + STEPS.length;
  * @throws {StorageSetupError} when the file belongs to another application
  */
 export function readVersion(db: DatabaseSync): number {
-  // A single statement sees all of a schema that another process creates, or nothing.
+  // A single statement, so that it sees all or nothing of a schema that another process is creating.
   const { id, version, objects } = db
     .prepare(
       `SELECT application_id AS id, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS objects
@@ -75,7 +75,7 @@ export const hasSteps = (version: number) => version >= FIRST_SCHEMA_VERSION && 
 
 /**
  * @param accepts whether the caller can use a version; 0 is an empty file
- * @throws {StorageSetupError} when the caller cannot, or the file belongs to another application
+ * @throws {StorageSetupError} when the caller cannot use the version, or the file belongs to another application
  */
 export function refuseOtherVersion(db: DatabaseSync, accepts = isCurrent): void {
   const version = readVersion(db);
@@ -86,7 +86,7 @@ export function refuseOtherVersion(db: DatabaseSync, accepts = isCurrent): void 
     const migration = `start the service on it, or run: petstore migrate sqlite:${path}`;
     throw new StorageSetupError(versionAdvice(file, version, SCHEMA_VERSION, migration));
   }
-  // A file of one byte is empty for SQLite.
+  // SQLite treats a file of one byte as empty.
   if (sizeBytesOf(path) <= 1) throw new StorageSetupError(`${file} is empty; there is nothing to read`);
   throw new StorageSetupError(
     `${file} has no tables; put back its write-ahead log ${path}-wal if it was removed, or restore a backup`,
@@ -104,9 +104,9 @@ export function migrateSchema(db: DatabaseSync, to = SCHEMA_VERSION): number {
     const from = readVersion(db);
     if (from === 0) db.exec(PETS + API_KEYS);
     else refuseOtherVersion(db, hasSteps);
-    const done = Math.max(from - FIRST_SCHEMA_VERSION, 0);
-    for (const step of STEPS.slice(done, to - FIRST_SCHEMA_VERSION)) applyStep(db, step);
-    // Always writes, because a write fails on a read-only file, and BEGIN does not.
+    const appliedSteps = Math.max(from - FIRST_SCHEMA_VERSION, 0);
+    for (const step of STEPS.slice(appliedSteps, to - FIRST_SCHEMA_VERSION)) applyStep(db, step);
+    // Always writes, because on a read-only file a write fails, but BEGIN succeeds.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${to}`);
     return from;
   });

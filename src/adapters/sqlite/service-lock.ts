@@ -11,8 +11,8 @@ const LOCK_TIMEOUT_MS = 500;
  * Reserves a file for one process that writes: see docs/explanation/group-commit.md#who-may-open-the-file.
  *
  * @param file the result of `fileOf`
- * @param mayShare whether the caller may work beside a holder
- * @returns the connection whose end releases the lock; `undefined` beside a holder
+ * @param mayShare whether the caller may work while another process holds the lock
+ * @returns the connection that holds the lock until it is closed; `undefined` if another process holds the lock
  * @throws {StorageSetupError} when another process holds the lock, or the lock file cannot be used
  */
 export async function takeServiceLock(file: string, mayShare = false): Promise<DatabaseSync | undefined> {
@@ -23,11 +23,11 @@ export async function takeServiceLock(file: string, mayShare = false): Promise<D
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
     const take = () => {
       try {
-        // Without the pragma, SQLite would leave a rollback journal. The pragma, too, fails on a locked file.
+        // Without the pragma, SQLite would leave a rollback journal. Like BEGIN, the pragma fails on a locked file.
         lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
       } catch (error) {
         if (!mayShare || !isBusy(error)) throw error;
-        // Fails while the transaction of the holder is exclusive.
+        // This read fails while the transaction of the holder is exclusive.
         lock.exec('SELECT 1 FROM sqlite_schema');
       }
     };

@@ -28,7 +28,7 @@ export const PET_STATEMENTS = {
 } as const;
 
 /**
- * Only `count` and `nth` read more rows than they return. SQL may change the sequence:
+ * Only `count` and `nth` read more rows than they return. A program may change the sequence with SQL:
  * https://www.sqlite.org/autoinc.html
  */
 export const ARCHIVE_STATEMENTS = {
@@ -58,7 +58,7 @@ export const KEY_STATEMENTS = {
 
 export type Prepared<Statements> = { readonly [Name in keyof Statements]: StatementSync };
 
-/** @param options `returnArrays` for pets: an array takes less time than an object */
+/** @param options `returnArrays` for pets, because an array takes less time than an object */
 export function prepareAll<Statements extends Readonly<Record<string, string>>>(
   db: DatabaseSync,
   statements: Statements,

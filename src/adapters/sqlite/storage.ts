@@ -7,7 +7,7 @@ import type { StorageKind } from '../../application/ports/storage-kind.ts';
 import { setupError } from './errors.ts';
 import type { OpenOptions } from './open.ts';
 
-/** Its directory is created on use. */
+/** The directory is created together with the file. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
 /** The adapter is loaded when a file is opened. */
@@ -26,10 +26,10 @@ export const sqliteStorage: StorageKind = {
   openForWriting: (url, log) => openForWriting(url, true, log),
   openKeys: (url, { log, mayCreate }) => openForWriting(url, mayCreate, log, { mayShare: true }),
   async migrate(url, log) {
-    const opened = await openForWriting(url, false, log, { migrates: true });
-    await opened.close();
+    const storage = await openForWriting(url, false, log, { migrates: true });
+    await storage.close();
     const { SCHEMA_VERSION } = await import('./schema.ts');
-    return { database: url.slice('sqlite:'.length), from: opened.versionBefore, to: SCHEMA_VERSION };
+    return { database: url.slice('sqlite:'.length), from: storage.versionBefore, to: SCHEMA_VERSION };
   },
   async backUp(url, target, onProgress) {
     const path = pathIn(url, false);
@@ -53,17 +53,17 @@ async function openForReading(url: string, mayBeDamaged: boolean) {
 }
 
 /**
- * A path without `sqlite:`, or with the scheme of another program. The refusal quotes the path, so no text with a
+ * Matches a path without `sqlite:`, or with the scheme of another program. The refusal quotes the path, so no text with a
  * password may match: no `@` and no `:`.
  */
 const PATH = /^(?:(?:sqlite3|file):(?:\/\/)?)?(\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?))$/i;
 
-/** A line end of another system, a query, a comment, an escape, white space or quotation marks. */
+/** Matches a control character, a query, a comment, an escape, or white space or a quotation mark at an end. */
 const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
 
 /**
  * Refuses a path that may lead to the wrong database: programs disagree about `sqlite:///`, `:memory:` would be a file,
- * and a missing directory is most likely mistyped. An existing file is opened whatever its name.
+ * and a missing directory is probably mistyped. An existing file is opened, whatever its name is.
  *
  * @param mayCreate whether a missing file is created
  * @throws {StorageSetupError}
@@ -105,7 +105,7 @@ function correctionOf(path: string): string {
 /** @throws {StorageSetupError} when the system does not answer: EACCES, ENOTDIR, ENAMETOOLONG, ELOOP */
 function isAbsent(path: string): boolean {
   try {
-    // `throwIfNoEntry: false` would hide ENOTDIR too.
+    // `throwIfNoEntry: false` would also hide ENOTDIR.
     statSync(resolve(path));
     return false;
   } catch (error) {

@@ -2,37 +2,37 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { SCOPES } from '../../domain/api-key.ts';
 
-/** A key that is known at start, without its token. */
+/** A key that is known at the start. Its token is not kept. */
 export type KnownKey = {
   readonly caller: Caller;
   readonly digest: Buffer;
 };
 
-type Labelled = { readonly token: string; readonly label: string };
+type LabelledToken = { readonly token: string; readonly label: string };
 
-export function knownKey({ token, ...caller }: Partial<Caller> & Labelled): KnownKey {
+export function knownKey({ token, ...caller }: Partial<Caller> & LabelledToken): KnownKey {
   return { caller: { id: caller.label, scopes: SCOPES, ...caller }, digest: hash('sha256', token, 'buffer') };
 }
 
 /** Compares a token with every key, so the time reveals nothing about a key. */
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
-  /** Saves hashing. The time of a lookup reveals no token: see docs/explanation/keys-and-their-cache.md. */
-  readonly #accepted = new Map<string, Caller>();
+  /** Saves a hash per request. The time of a lookup reveals no token: see docs/explanation/keys-and-their-cache.md. */
+  readonly #callersByToken = new Map<string, Caller>();
 
   constructor(keys: readonly KnownKey[]) {
     this.#keys = keys;
   }
 
   async verify(token: string): Promise<Caller | undefined> {
-    return this.#accepted.get(token) ?? this.#compare(token);
+    return this.#callersByToken.get(token) ?? this.#compare(token);
   }
 
   #compare(token: string): Caller | undefined {
     const digest = hash('sha256', token, 'buffer');
     let found: Caller | undefined;
     for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.caller;
-    if (found !== undefined) this.#accepted.set(token, found);
+    if (found !== undefined) this.#callersByToken.set(token, found);
     return found;
   }
 }

@@ -10,7 +10,7 @@ export type RequestOutcome = {
   readonly keyId?: string | undefined;
 };
 
-/** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call any other method `_OTHER`. */
+/** The methods of RFC 9110, section 9, and of RFC 5789, and QUERY. The conventions call any other method `_OTHER`. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'];
 
 export type RequestSpans = ReturnType<typeof requestSpans>;
@@ -26,7 +26,7 @@ export function requestSpans(tracer: api.Tracer) {
   return {
     trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
       return (request, response) => {
-        // Not the active context, which belongs to the request before on the same connection.
+        // The active context is not used, because it belongs to the previous request of the connection.
         const parent = propagator.extract(api.ROOT_CONTEXT, request.headers, api.defaultTextMapGetter);
         const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
         const span = tracer.startSpan(nameOf(request), { kind: api.SpanKind.SERVER, attributes }, parent);
@@ -44,7 +44,7 @@ export function requestSpans(tracer: api.Tracer) {
       if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR });
       span.setAttributes({
         'http.route': route,
-        // Leads to the log lines of the request.
+        // The log lines of the request have this id.
         'http.response.header.x-request-id': [requestId],
         'petstore.key.id': keyId,
         'http.response.status_code': status,
@@ -71,7 +71,7 @@ function requestAttributes(request: IncomingMessage): api.Attributes {
   };
 }
 
-/** The URL may come from an unchecked request. */
+/** The URL may be invalid, because it may come from an unchecked request. */
 function baseAttributes(url: string): api.Attributes {
   const base = URL.parse(url);
   if (base === null) return {};

@@ -62,7 +62,7 @@ function inSpan(tracer: api.Tracer, name: string, options: api.SpanOptions) {
   };
 }
 
-/** Without the stack, which the log has under the trace id. */
+/** Leaves out the stack, because the log has it with the same trace id. */
 function recordFailure(span: api.Span, error: unknown): void {
   if (faultOf(error) === 'client') return;
   const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: String(error) };

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { MongoClient } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
 
-/** Each option names a PEM file, which fills options of `tls.connect`. */
+/** Options that name a PEM file, and the options of `tls.connect` that this file fills. */
 export const CERTIFICATE_FILES = [
   ['tlsCAFile', ['ca']],
   ['tlsCRLFile', ['crl']],
@@ -15,39 +15,39 @@ export const CERTIFICATE_FILES = [
  * Reads the certificate files of the connection string, for new connections: docs/decisions.md, "MongoDB's
  * certificates are read into arrays that the driver has".
  *
- * @throws the error of a file that cannot be read or used. The client then keeps what it has
+ * @throws the error of a file that cannot be read or used. The client then keeps its certificates
  */
 export async function readCertificates({ options }: MongoClient): Promise<void> {
-  const named = CERTIFICATE_FILES.filter(([file]) => options.tls && options[file] !== undefined);
-  if (named.length === 0) return;
-  const pems = await Promise.all(named.map(([file]) => readFile(options[file]!)));
-  const read = named.flatMap(([, names], n) => names.map((name) => [name, pems[n]!] as const));
-  // Node ignores a `ca` that has no certificate.
-  for (const [name, pem] of read) if (name === 'ca') void new X509Certificate(pem);
-  createSecureContext({ passphrase: options.passphrase, ...Object.fromEntries(read) });
-  for (const [name, pem] of read) (options[name] as Buffer[])[0] = pem;
+  const namedFiles = CERTIFICATE_FILES.filter(([file]) => options.tls && options[file] !== undefined);
+  if (namedFiles.length === 0) return;
+  const pems = await Promise.all(namedFiles.map(([file]) => readFile(options[file]!)));
+  const contents = namedFiles.flatMap(([, names], n) => names.map((name) => [name, pems[n]!] as const));
+  // Throws if a `ca` has no certificate, which Node would ignore.
+  for (const [name, pem] of contents) if (name === 'ca') void new X509Certificate(pem);
+  createSecureContext({ passphrase: options.passphrase, ...Object.fromEntries(contents) });
+  for (const [name, pem] of contents) (options[name] as Buffer[])[0] = pem;
 }
 
 /**
- * Reads the certificates when a connection fails, because a new one may be the reason. The driver connects again soon
- * after.
+ * Reads the certificates again when a connection fails, because new certificates may be the reason. The driver soon
+ * connects again.
  *
- * @returns a function that reads the certificates immediately, and logs that
+ * @returns a function that reads the certificates immediately, and logs the result
  */
 export function renewCertificates(client: MongoClient, log?: StorageLog): () => Promise<void> {
-  let logged = '';
+  let loggedProblem = '';
   const renew = async () => {
     let problem = '';
     await readCertificates(client).catch(({ message }: Error) => (problem = message));
-    if (problem !== '' && problem !== logged)
+    if (problem !== '' && problem !== loggedProblem)
       log?.warn(`the certificates of MongoDB cannot be used, so the old ones stay: ${problem}`);
-    logged = problem;
+    loggedProblem = problem;
   };
   client.on('serverHeartbeatFailed', () => void renew());
   client.on('connectionCheckOutFailed', () => void renew());
   return async () => {
-    logged = '';
+    loggedProblem = '';
     await renew();
-    if (logged === '') log?.warn('the certificates of MongoDB were read again, for new connections');
+    if (loggedProblem === '') log?.warn('the certificates of MongoDB were read again, for new connections');
   };
 }

@@ -18,7 +18,7 @@ import { isServerError } from './server-error-codes.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
 
-/** After this time, the log says what the start waits for. */
+/** After this time, the start logs what it waits for. */
 const LATE_MS = 2_000;
 
 /** https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
@@ -48,8 +48,8 @@ export async function connect(
     const limit = `${client.options.serverSelectionTimeoutMS / 1_000} s`;
     const warn = () =>
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
-    const late = setTimeout(warn, LATE_MS);
-    // The driver has a pool per server.
+    const warningTimer = setTimeout(warn, LATE_MS);
+    // The driver has one pool per server.
     for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
@@ -64,7 +64,7 @@ export async function connect(
       const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
       if (isLate || !isInterruption(error)) throw toSetupError(client, error);
     } finally {
-      clearTimeout(late);
+      clearTimeout(warningTimer);
     }
     await sleep(PRIMARY_POLL_INTERVAL_MS);
   }
@@ -76,7 +76,7 @@ const MAY_LOSE_PETS =
 
 const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 
-/** Never resolves. Rejects when no server belongs to the replica set of the URL, for which the driver would wait. */
+/** Rejects when no server belongs to the replica set of the URL. The driver would wait for one. Never resolves. */
 async function untilNoServerFits(client: MongoClient): Promise<never> {
   const { directConnection, replicaSet } = client.options;
   const { promise, reject } = Promise.withResolvers<never>();
@@ -102,7 +102,7 @@ function isInterruption(error: unknown): boolean {
 /**
  * Refuses a mongos, and a secondary: see docs/explanation/confirmed-reads.md.
  *
- * @throws {StorageSetupError} immediately if another member is the primary, otherwise if none is elected in time
+ * @throws {StorageSetupError} immediately if another member is the primary, or later if no primary is elected in time
  */
 async function waitForPrimary(client: MongoClient): Promise<Document> {
   const { directConnection, serverSelectionTimeoutMS } = client.options;
@@ -137,7 +137,7 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   );
 }
 
-/** The driver names at most one server. */
+/** The driver's own message names at most one server. */
 function selectionProblem(error: Error): string | undefined {
   const members = error instanceof MongoServerSelectionError && error.reason;
   return members ? `no primary; members: ${memberStates(members)}; ${ADVICE}` : undefined;

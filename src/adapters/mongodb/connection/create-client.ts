@@ -3,17 +3,17 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import { CERTIFICATE_FILES } from './certificates.ts';
 
 /**
- * The connection string overrides all but `GUARANTEES`. The defaults of the driver let a frozen primary block a request
- * for 40 s.
+ * The connection string may override these, but not `GUARANTEES`. With the driver's defaults, an unresponsive primary
+ * could block a request for 40 s.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
   maxPoolSize: 50,
   waitQueueTimeoutMS: 2_000,
-  /** Limits the wait of a start for a primary. Longer than a call. */
+  /** The longest wait for a primary at a start. Longer than the limit of a call. */
   serverSelectionTimeoutMS: 25_000,
   connectTimeoutMS: 2_000,
-  /** The end of an outage is noticed at most this late. */
+  /** The longest time until the end of an outage is noticed. */
   heartbeatFrequencyMS: 500,
   socketTimeoutMS: 8_000,
   retryReads: true,
@@ -25,34 +25,34 @@ const DEFAULT_OPTIONS = {
 } as const;
 
 /**
- * @param overrides defaults for this client; the connection string overrides them too
+ * @param overrides other defaults for this client. The connection string may override these, too
  * @throws {StorageSetupError} for an unusable connection string; the message never quotes credentials
  */
 export function createClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
   const options = optionsIn(url);
   refuseWeakerGuarantees(options);
-  const isNamed = (option: string) => options.some(([name]) => name === option.toLowerCase());
-  const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides }).filter(([name]) => !isNamed(name));
-  const certificates = CERTIFICATE_FILES.flatMap(([file, names]) => (isNamed(file) ? names : []));
+  const isInUrl = (option: string) => options.some(([name]) => name === option.toLowerCase());
+  const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides }).filter(([name]) => !isInUrl(name));
+  const certificates = CERTIFICATE_FILES.flatMap(([file, names]) => (isInUrl(file) ? names : []));
   try {
     return new MongoClient(url, {
       ...Object.fromEntries(defaults),
-      // Filled by `readCertificates`.
+      // `readCertificates` fills these arrays.
       ...Object.fromEntries(certificates.map((name) => [name, []])),
       // A connection string cannot change this: see `EXACT` in collections.ts.
       useBigInt64: false,
-      // Nor this: the driver would repeat an insert on another primary.
+      // A connection string cannot change this: the driver would repeat an insert on another primary.
       maxAdaptiveRetries: 0,
     });
   } catch (error) {
-    // No cause, because it may quote the credentials.
+    // Has no `cause`, because the cause may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
   }
 }
 
 /**
- * Other values would weaken writes and reads. `undefined`: no value is accepted, because none affects reads from a
- * primary.
+ * Other values are refused, because they would weaken writes and reads. `undefined`: every value is refused, because none
+ * affects reads from a primary.
  */
 const GUARANTEES: Readonly<Record<string, string | undefined>> = {
   w: 'majority',
@@ -79,7 +79,7 @@ function refuseWeakerGuarantees(options: readonly Option[]): void {
 
 type Option = readonly [lowerCaseName: string, value: string];
 
-/** Parsed by hand: no URL parser accepts several hosts. */
+/** Cuts out the query, because no URL parser accepts several hosts. */
 function optionsIn(url: string): readonly Option[] {
   const [, query] = /\?(.*)/s.exec(url) ?? [];
   return Array.from(new URLSearchParams(query), ([name, value]) => [name.toLowerCase(), value]);
@@ -87,7 +87,7 @@ function optionsIn(url: string): readonly Option[] {
 
 function withoutSecrets(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
-  // Without a host, the user and the password stand in its place.
+  // Without a host, the user and the password stand in the place of the host.
   const [, login = ''] = /:\/\/(.*@|[^/?]*)/s.exec(url) ?? [];
   const secrets = [
     ...login.split(/[:@]/),

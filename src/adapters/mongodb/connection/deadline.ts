@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
 
-/** Leaves half a second for the other steps of a request. */
+/** Leaves half a second of 20 s for the other steps of a request. */
 export const CALL_TIMEOUT_MS = 19_500;
 
 const FIRST_MAX_PAUSE_MS = 25;
@@ -39,7 +39,7 @@ export class Deadline {
    */
   limit<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // After a pause of this process, timers run before replies are read. The immediate runs after both.
+      // After a pause of this process, timers run before replies are read. The immediate runs after the replies.
       const timer = setTimeout(() => setImmediate(() => reject(this.#timedOut())), this.#timeoutMs);
       void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
@@ -75,7 +75,7 @@ export class Deadline {
 }
 
 /**
- * The driver has no limit for a whole call: see docs/explanation/a-write-on-mongodb.md#3-the-call-of-the-port.
+ * Limits a whole call, because the driver has no such limit: see docs/explanation/a-write-on-mongodb.md#3-the-call-of-the-port.
  *
  * @throws {StorageUnavailable} after `timeoutMs`
  */

@@ -7,7 +7,7 @@ export function memberStates({ servers }: TopologyDescription): string {
     servers.values(),
     ({ address, type, error }) => `${address}: ${error ? reasonOf(error) : type}`,
   );
-  // The duration would make every reason a new one.
+  // With a duration, every reason would look new.
   return states.join(', ').replaceAll(/ after \d+ms/g, '');
 }
 

@@ -1,6 +1,6 @@
 import { type Db, MongoServerError } from 'mongodb';
 
-const NEEDED = Object.entries({
+const NEEDED_ACTIONS = Object.entries({
   pets: ['find', 'insert', 'listIndexes'],
   api_keys: ['find', 'update'],
   rate_limits: ['find', 'insert', 'update', 'listIndexes'],
@@ -19,13 +19,13 @@ type AuthInfo = {
 };
 
 /**
- * @returns the rights that are certainly missing, in one line. `undefined` also without a login, and if MongoDB does
- *   not list the rights
+ * @returns the rights that are certainly missing, in one line. `undefined` if there are none, without a
+ *   login, or if MongoDB does not list the rights
  */
 export async function missingRights(db: Db): Promise<string | undefined> {
   const privileges = await privilegesOf(db);
-  const missing = NEEDED.flatMap(([collection, needed]) => {
-    // An empty name means every name.
+  const missing = NEEDED_ACTIONS.flatMap(([collection, needed]) => {
+    // In a privilege, an empty name means every name.
     const covers = ({ resource: { db: database, collection: name, anyResource } }: Privilege) =>
       anyResource === true ||
       ((database === '' || database === db.databaseName) && (name === '' || name === collection));

@@ -10,27 +10,27 @@ import {
 import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { CODES, isServerError, REJECTED_REQUEST } from './server-error-codes.ts';
 
-/** Only another password, a role or a migration can end this outage. */
+/** An outage that no retry can end, such as a wrong password. */
 class LastingOutage extends StorageUnavailable {}
 
 /**
- * For the caller of a port, without the text of a server: see {@link described}.
+ * Translates an error for the caller of a port, without the text of a server: see {@link described}.
  *
- * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or a bug
+ * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or an error that means a bug
  */
 export function toStorageError(error: unknown): unknown {
-  const source = unwrapped(error);
-  const broken = ruleBroken(source);
-  if (broken !== undefined) return broken;
-  if (isClientClosed(source) || isServerError(source, 'Unauthorized', 'AuthenticationFailed')) {
-    return new LastingOutage(`MongoDB is unavailable: ${described(source)}`);
+  const original = unwrapped(error);
+  const brokenRule = brokenRuleError(original);
+  if (brokenRule !== undefined) return brokenRule;
+  if (isClientClosed(original) || isServerError(original, 'Unauthorized', 'AuthenticationFailed')) {
+    return new LastingOutage(`MongoDB is unavailable: ${described(original)}`);
   }
-  if (isHintedIndexMissing(source)) {
+  if (isHintedIndexMissing(original)) {
     return new LastingOutage('MongoDB is unavailable: an index is missing; migrate the database again');
   }
-  if (isOutage(source)) return new StorageUnavailable(`MongoDB is unavailable: ${described(source)}`);
-  return source instanceof MongoServerError
-    ? new Error(`MongoDB rejects a command: ${described(source)}`)
+  if (isOutage(original)) return new StorageUnavailable(`MongoDB is unavailable: ${described(original)}`);
+  return original instanceof MongoServerError
+    ? new Error(`MongoDB rejects a command: ${described(original)}`)
     : error;
 }
 
@@ -40,8 +40,8 @@ export function isTransient(failure: unknown): failure is StorageUnavailable {
 }
 
 /**
- * The text of a server can quote names of pets and digests of keys. So only the name and the number of its code are
- * returned.
+ * Returns only the name and the number of the server's code. The text of a server can quote names of pets and digests of
+ * keys.
  */
 export function described(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -49,7 +49,7 @@ export function described(error: unknown): string {
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
   if (!(reply instanceof MongoServerError)) return error.message;
   const { code, codeName = 'a code of https://www.mongodb.com/docs/manual/reference/error-codes' } = reply;
-  // The failure of a single document has only the number.
+  // The failure of a single document has a number, but no name.
   const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
   const advice =
     code === CODES.Unauthorized
@@ -62,13 +62,13 @@ function isOutage(error: unknown): boolean {
   if (error instanceof MongoServerError) {
     return failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code));
   }
-  // The driver has this class for its misuse, and a subclass for an incompatible server.
+  // The class means a misuse of the driver. Its subclass means an incompatible server.
   if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError;
-  // Everything that this adapter sends is valid BSON, so the reply was not.
+  // This adapter sends only valid BSON, so a `BSONError` means an invalid reply.
   return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error);
 }
 
-/** The driver (7.8) wraps an error without a reply into a reply. */
+/** Without a reply, the driver (7.8) puts the error in the place of the reply. */
 function unwrapped(error: unknown): unknown {
   if (!(error instanceof MongoBulkWriteError)) return error;
   const reply: unknown = error.errorResponse;
@@ -90,7 +90,7 @@ function isHintedIndexMissing(error: unknown): boolean {
   );
 }
 
-/** The driver does not export all of them. A close of the client ends its implicit sessions. */
+/** Names, because the driver does not export all classes. A close of the client ends its implicit sessions. */
 const CLOSED =
   /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
 
@@ -104,7 +104,7 @@ type WriteFailure = {
   readonly keyPattern?: Readonly<Record<string, unknown>>;
 };
 
-/** After a write concern timeout, the result has the failures of the documents. */
+/** After a write concern timeout, `result` has the failures of single documents. */
 function failuresOf(error: MongoServerError): readonly WriteFailure[] {
   const { writeErrors = [] }: { readonly writeErrors?: WriteFailure | readonly WriteFailure[] } =
     error instanceof MongoWriteConcernError ? error.result : error;
@@ -118,21 +118,21 @@ export function duplicateField(error: unknown): string | undefined {
   return Object.keys(duplicate?.keyPattern ?? {})[0];
 }
 
-const OWN_FIELDS = new Set(['_id', 'idem.k', 'key']);
+const OWN_UNIQUE_FIELDS = new Set(['_id', 'idem.k', 'key']);
 
-/** Matches the text of a server up to the value. */
+/** Matches the text about a duplicate key, up to the value. */
 const DUPLICATE =
   /collection: [^.]+\.(?<collection>\S+) index: (?<index>.+?) (?:collation: .+ )?dup key: \{ "?(?<field>[^:"]+)/s;
 
 /** @returns an error if an index or a validator of the operator refuses a record */
-function ruleBroken(error: unknown): StorageSetupError | undefined {
+function brokenRuleError(error: unknown): StorageSetupError | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   for (const { code, errmsg = error.message } of failuresOf(error)) {
     if (code === CODES.DocumentValidationFailure) {
       return new StorageSetupError('a validator of MongoDB refuses a record; petstore check reports which');
     }
     const { collection, index, field = '_id' } = DUPLICATE.exec(errmsg)?.groups ?? {};
-    if (code === CODES.DuplicateKey && !OWN_FIELDS.has(field)) {
+    if (code === CODES.DuplicateKey && !OWN_UNIQUE_FIELDS.has(field)) {
       return new StorageSetupError(
         `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore has not made it; ` +
           `run in mongosh: db.getCollection("${collection}").dropIndex("${index}")`,

@@ -6,15 +6,15 @@ import { memberStates } from './member-states.ts';
 /** The limit of a wait for an election, which takes 11 to 12 s with the defaults of MongoDB. */
 const ELECTION_MS = 20_000;
 
-/** The limit of a wait when an election should be over. */
+/** The limit of a wait that begins after that time. */
 const REFUSAL_MS = 500;
 
-/** The shortest time between log lines with new reasons. */
+/** The shortest time between two log lines with new reasons. */
 const REASON_INTERVAL_MS = 10_000;
 
 const WAIT_MS = 500;
 
-/** Logs when the primary is lost or found. Calls wait here: see docs/explanation/confirmed-reads.md. */
+/** Logs when the primary is lost or found. Calls wait here for a primary: see docs/explanation/confirmed-reads.md. */
 export class PrimaryWatch {
   /** A standalone server counts as a primary. */
   hasPrimary = true;
@@ -29,14 +29,14 @@ export class PrimaryWatch {
   constructor(client: MongoClient, log?: StorageLog) {
     this.#log = log;
     client.on('topologyDescriptionChanged', (event) => this.#onChange(event));
-    // The driver does not report a repeated reason as a change.
+    // For a repeated reason, the driver reports no change of the topology.
     client.on('serverHeartbeatFailed', () => this.#logAbsence(false));
-    // The driver then rejects every call immediately.
+    // After a close, the driver rejects every call immediately.
     client.on('topologyClosed', () => void (this.hasPrimary = true));
   }
 
   /**
-   * Ends after half a second when there has been no primary for longer than an election.
+   * Shortens the limit to half a second when there has been no primary for longer than an election takes.
    *
    * @throws {StorageUnavailable} after `timeoutMs` at the latest
    */
@@ -56,7 +56,7 @@ export class PrimaryWatch {
     if (this.isInMinority) this.lostMs = performance.now();
   }
 
-  /** Longer calls, such as those of an export, wait until their own limits. */
+  /** Calls with a limit above `ELECTION_MS`, such as those of an export, keep their limit. */
   #limitMs(timeoutMs: number): number {
     if (this.lostMs === undefined || timeoutMs > ELECTION_MS) return timeoutMs;
     return Math.min(timeoutMs, Math.max(this.lostMs + ELECTION_MS - performance.now(), REFUSAL_MS));
@@ -65,10 +65,10 @@ export class PrimaryWatch {
   #onChange({ previousDescription: before, newDescription: now }: TopologyDescriptionChangedEvent): void {
     const [previous, primary] = [primaryOf(before), primaryOf(now)];
     const members = [...now.servers.values()];
-    const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
+    const visibleMembers = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     this.hasPrimary = primary !== undefined;
-    this.isInMinority = primary?.type === 'RSPrimary' && 2 * visible.length <= members.length;
-    // The driver measures with another clock.
+    this.isInMinority = primary?.type === 'RSPrimary' && 2 * visibleMembers.length <= members.length;
+    // The driver's times are of another clock.
     const heardMs = (view: TopologyDescription) =>
       view.servers.get(previous?.address ?? '')?.lastUpdateTime ?? 0;
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;

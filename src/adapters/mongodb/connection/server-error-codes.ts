@@ -2,7 +2,7 @@ import { MongoServerError } from 'mongodb';
 
 // Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml, reviewed in November 2026.
 
-/** The codes that this adapter distinguishes, and those of single documents, which have no names in a reply. */
+/** The codes that this adapter distinguishes, and the codes for single documents, which a reply does not name. */
 export const CODES = {
   BadValue: 2,
   FailedToParse: 9,
@@ -21,7 +21,7 @@ export const CODES = {
   IDLUnknownField: 40_415,
 } as const;
 
-/** The request itself is at fault, which is a bug of petstore. Any other code means an outage. */
+/** With these codes, the server rejects a wrong command, which is a bug of petstore. Other codes mean an outage. */
 export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
   CODES.BadValue,
   CODES.FailedToParse,
@@ -35,7 +35,7 @@ export function isServerError(error: unknown, ...names: readonly (keyof typeof C
   return error instanceof MongoServerError && names.some((name) => error.code === CODES[name]);
 }
 
-export async function unless<T>(code: keyof typeof CODES, reply: Promise<T>): Promise<T | undefined> {
+export async function ignore<T>(code: keyof typeof CODES, reply: Promise<T>): Promise<T | undefined> {
   try {
     return await reply;
   } catch (error) {

@@ -1,9 +1,9 @@
 type Pace = {
-  /** The longest wait for the reply to the last round trip. `Infinity`: one round trip at a time. Default: 5. */
+  /** How long a round trip may delay the next one. `Infinity`: one round trip at a time. Default: 5. */
   readonly maxWaitMs?: number;
   /** Whether it waits for `maxWaitMs` even after an early reply. Default: no. */
   readonly alwaysWaits?: boolean;
-  /** Default: 1,000, which is 1.3 MB for pets of the greatest size. */
+  /** Default: 1,000 calls, which return 1.3 MB for pets of the greatest size. */
   readonly maxCalls?: number;
 };
 
@@ -21,7 +21,7 @@ export class Batcher<Item, Reply> {
   #underWay: Promise<Reply> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param send makes one round trip, with a result for all items */
+  /** @param send makes one round trip. All calls in the round trip receive its result */
   constructor(
     send: (items: readonly Item[]) => Promise<Reply>,
     { maxWaitMs = 5, alwaysWaits = false, maxCalls = 1_000 }: Pace = {},
@@ -47,7 +47,7 @@ export class Batcher<Item, Reply> {
   #schedule(): void {
     const { maxWaitMs, alwaysWaits } = this.#pace;
     const sendNext = () => this.#sendNext();
-    // Calls of the same moment share the first round trip.
+    // Calls right after each other share the first round trip.
     if (this.#underWay === undefined) queueMicrotask(sendNext);
     else if (!alwaysWaits && maxWaitMs !== Infinity) this.#timer = setTimeout(sendNext, maxWaitMs);
   }
@@ -57,15 +57,15 @@ export class Batcher<Item, Reply> {
     if (batch === undefined) return;
     const reply = this.#send(batch.items);
     this.#underWay = reply;
-    const end = () => {
+    const endRoundTrip = () => {
       if (this.#underWay !== reply) return;
       this.#underWay = undefined;
       clearTimeout(this.#timer);
-      // Further calls of this turn of the event loop join.
+      // Further calls of this turn of the event loop join the batch.
       if (this.#waiting.length > 0) setImmediate(() => this.#sendNext());
     };
-    if (this.#pace.alwaysWaits) setTimeout(end, this.#pace.maxWaitMs);
-    else reply.then(end, end);
+    if (this.#pace.alwaysWaits) setTimeout(endRoundTrip, this.#pace.maxWaitMs);
+    else reply.then(endRoundTrip, endRoundTrip);
     batch.resolve(reply);
     if (this.#waiting.length > 0) this.#schedule();
   }

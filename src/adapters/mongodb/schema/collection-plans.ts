@@ -8,7 +8,7 @@ export type IndexPlan = Readonly<IndexDescriptionInfo> & {
   readonly name: string;
   /** How to repair documents that share a value. */
   readonly remedy?: string;
-  /** Whether all answers are right without the index. */
+  /** Whether every answer is right without the index. */
   readonly isOptional?: boolean;
 };
 
@@ -30,7 +30,7 @@ export const IDEMPOTENCY_INDEX = {
   remedy: 'keep the field "idem" only in the pet that the client knows',
 } as const;
 
-/** Harmless: the keys begin a new window. */
+/** Harmless, because each API key begins a new window. */
 const FORGET_COUNTS = `run in mongosh: db.getCollection("${RATE_LIMITS}").deleteMany({})`;
 
 const DATE = { bsonType: 'date' } as const;
@@ -54,8 +54,8 @@ const PET_SCHEMA = {
 };
 
 /**
- * The reader of a key checks further fields, such as `originId`. A date of another type would make a key that never
- * expires.
+ * `parseStoredApiKey` checks additional fields, such as `originId`. A key with an expiry of another type would never
+ * expire.
  */
 const API_KEY_SCHEMA = object(['_id', 'label', 'digest', 'scopes', 'createdAt'], {
   _id: { ...TEXT, pattern: '^[0-9a-f]{16}$' },
@@ -72,7 +72,7 @@ const API_KEY_SCHEMA = object(['_id', 'label', 'digest', 'scopes', 'createdAt'],
   lastUsedAt: DATE,
 } satisfies Record<Exclude<keyof ApiKeyDocument, 'originId'>, Document>);
 
-/** Without a date, a window would never end, and the TTL index would keep the count. */
+/** `expire` must be a date. Otherwise the window would never end, and the TTL index would keep the count. */
 const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
   key: TEXT,
   points: { bsonType: ['int', 'long'] },
@@ -80,19 +80,19 @@ const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
 } satisfies Record<keyof RateLimitDocument, Document>);
 
 /**
- * `migrate` stores both numbers, which never get smaller: see "Change the schema of a storage" in
+ * `migrate` stores `version` and `step`, which never get smaller: see "Change the schema of a storage" in
  * docs/explanation/architecture.md.
  */
 export const SCHEMA = {
   /** Only builds that accept this version may write. */
   version: 4,
-  /** A build also accepts the next version if it can work with that version. */
+  /** The versions with which this build can work: its own, and possibly the next one. */
   accepts: [4] as readonly number[],
-  /** How many changes the table has had since the first release. Each adds one, also one that raises the version. */
+  /** The number of changes of `COLLECTIONS` since the first release, even those that raised `version`. */
   step: 0,
 };
 
-/** As after the last step. Validators accept further fields. */
+/** The collections after the last step. Their validators accept additional fields. */
 export const COLLECTIONS: readonly CollectionPlan[] = [
   {
     name: 'pets',

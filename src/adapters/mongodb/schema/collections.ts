@@ -8,11 +8,11 @@ export type PetDocument = { readonly [Field in keyof NewPet]: BsonOf<NewPet[Fiel
   readonly _id: Long;
   /** The random token of the insert: see docs/explanation/ids-on-mongodb.md. */
   readonly op?: UUID;
-  /** The hashes of `Idempotency`, kept as long as the pet. */
+  /** The hashes of `Idempotency`, which the pet keeps forever. */
   readonly idem?: { readonly k: string; readonly fp: string };
 };
 
-/** See {@link reserveIds}. Readers of pets ignore fences. */
+/** Reserves the ids up to `upTo`: see {@link reserveIds}. Readers of pets ignore fences. */
 export type FenceDocument = {
   readonly _id: Double;
   readonly upTo: Long;
@@ -32,27 +32,28 @@ export type SchemaDocument = {
   /** Absent until the first migration has ended. */
   readonly version?: number;
   readonly step?: number;
+  /** The last step that was begun. */
   readonly begun?: number;
-  /** The migration that may change something, and until when on the clock of the server. */
+  /** Only the migration `by` may change the schema, until the time `until` on the server's clock. */
   readonly lease?: { readonly by: string; readonly until: Date };
 };
 
 export const RATE_LIMITS = 'rate_limits';
 
-// Not `useBigInt64`, which ends the process: see docs/explanation/a-write-on-mongodb.md#1-before-the-first-request.
-const EXACT = { promoteLongs: false } as const;
+// Keeps int64 values exact. `useBigInt64` can end the process: see docs/explanation/a-write-on-mongodb.md#1-before-the-first-request.
+const EXACT_INTEGERS = { promoteLongs: false } as const;
 
-// Collections and transactions have the concerns of the client, which a connection string cannot weaken.
+// Collections and transactions have the read and write concerns of the client. A connection string cannot weaken them.
 
 export function petsOf(db: Db): Collection<PetDocument> {
-  return db.collection<PetDocument>('pets', EXACT);
+  return db.collection<PetDocument>('pets', EXACT_INTEGERS);
 }
 
 export function versionsOf(db: Db): Collection<SchemaDocument> {
   return db.collection<SchemaDocument>('schema');
 }
 
-/** The driver adds no concern to a command outside a collection. */
-export function durable({ writeConcern }: Db) {
+/** For `db.command`, to which the driver adds no write concern. */
+export function durableConcern({ writeConcern }: Db) {
   return { w: 'majority', j: true, wtimeout: writeConcern?.wtimeoutMS } as const;
 }

@@ -1,25 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Db, IndexDescriptionInfo } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import { isServerError, unless } from '../connection/server-error-codes.ts';
+import { isServerError, ignore } from '../connection/server-error-codes.ts';
 import type { IndexPlan } from './collection-plans.ts';
 
 type Listing = { readonly cursor: { readonly firstBatch: readonly (IndexInfo & { spec?: IndexInfo })[] } };
 
-/** `buildUUID` is present during the build. */
+/** `buildUUID` is present while the server builds the index. */
 export type IndexInfo = IndexDescriptionInfo & { readonly name: string };
 
-/** @returns none if the collection does not exist */
+/** @returns an empty array if the collection does not exist */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
-  // By default, the server does not distinguish an index during its build, which rejects no duplicate yet.
+  // An unfinished index rejects no duplicates. Only this option marks such an index in the reply.
   const listing = db.command({ listIndexes: collection, includeBuildUUIDs: true });
-  const reply = (await unless('NamespaceNotFound', listing)) as Listing | undefined;
-  // During a build, the description is nested in `spec`.
+  const reply = (await ignore('NamespaceNotFound', listing)) as Listing | undefined;
+  // The description of an unfinished index is nested in `spec`.
   return reply?.cursor.firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info })) ?? [];
 }
 
-/** Only these options decide what an index has and refuses. */
-const EFFECTIVE = [
+/** The options that decide which documents an index contains and refuses. */
+const OPTIONS = [
   'unique',
   'prepareUnique',
   'sparse',
@@ -28,13 +28,13 @@ const EFFECTIVE = [
   'expireAfterSeconds',
 ] as const;
 
-/** The order of the fields counts, the name does not. */
+/** Compares the fields in their order, and the options. The names may differ. */
 export function isSameIndex(info: IndexInfo, plan: IndexPlan): boolean {
   const isSameKey = JSON.stringify(info.key) === JSON.stringify(plan.key);
-  return isSameKey && EFFECTIVE.every((name) => isDeepStrictEqual(info[name] ?? false, plan[name] ?? false));
+  return isSameKey && OPTIONS.every((name) => isDeepStrictEqual(info[name] ?? false, plan[name] ?? false));
 }
 
-/** A unique index may have another name, and an index that queries hint at may not. */
+/** A unique index may have any name. Queries refer to the other indexes by the planned name. */
 export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolean {
   return existing.some((info) => {
     const isNamed = info.name === plan.name || plan.unique === true;
@@ -46,7 +46,7 @@ export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolea
 export async function createIndex(db: Db, collection: string, plan: IndexPlan): Promise<void> {
   const { remedy, isOptional: _, ...index } = plan;
   const { setName } = await db.command({ hello: 1 });
-  // With the default quorum, one member that is down blocks the build. A standalone server rejects the option.
+  // With the default quorum, one member that is down blocks the build. A standalone server rejects a quorum.
   const quorum = setName === undefined ? {} : ({ commitQuorum: 'majority' } as const);
   try {
     await db.collection(collection).createIndexes([index], quorum);
