@@ -9,8 +9,8 @@ import { storageMetrics } from './storage-metrics.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
- * Also measures the event loop, the memory and the garbage collection of the process. A wrapped port returns what the
- * port returns.
+ * Also measures the event loop, the memory and the garbage collection of the process. A wrapped port resolves and
+ * rejects as the port does.
  */
 export function createMetrics(api: MeasuredApi, build: Readonly<Record<'version' | 'commit', string>>) {
   const registry = new Registry();

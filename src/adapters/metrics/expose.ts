@@ -13,7 +13,6 @@ export function exposeCounter<Value extends string | number>(
   return (value) => counter.inc({ [label]: value });
 }
 
-/** Calls `read` at each scrape. */
 export function exposeGauge(
   registry: Registry,
   { read, ...description }: Description & { readonly read: () => number | Promise<number> },

@@ -73,7 +73,6 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
   return { check };
 }
 
-/** Rethrows every error other than `StorageUnavailable`. */
 function notReady(error: unknown): 0 {
   if (!(error instanceof StorageUnavailable)) throw error;
   return 0;

@@ -17,7 +17,7 @@ export type MeasuredApi = {
   readonly statuses: readonly number[];
 };
 
-/** In seconds: from the time of a list in memory to the limit of a write on SQLite. */
+/** In seconds: from a list in memory to the limit of a write on SQLite. */
 export const DURATION_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];

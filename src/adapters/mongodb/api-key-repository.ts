@@ -20,7 +20,6 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
 
-  /** @param timeoutMs the limit of every call */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#keys = db.collection('api_keys');
     this.#reads = reads;

@@ -48,7 +48,7 @@ export class ConfirmedReads {
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
   }
 
-  /** The term in which the next command is sent. `undefined` while no primary is known. */
+  /** The term in which the next command is sent. */
   get term(): PrimaryTerm | undefined {
     return this.watch.hasPrimary ? this.#primary : undefined;
   }
@@ -58,8 +58,6 @@ export class ConfirmedReads {
   }
 
   /**
-   * Retries `read` until the deadline.
-   *
    * @param timeoutMs the limit for the read with its retries and confirmations
    * @param isMiss whether a result must be read again after a confirmation. Default: never.
    * @throws {StorageUnavailable} after `timeoutMs`, or immediately if no retry can succeed

@@ -42,7 +42,6 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
   };
 }
 
-/** @returns at most ten groups of pets */
 function sharedIdempotencyKeys(db: Db) {
   const stages = [
     { $match: { 'idem.k': { $exists: true } } },

@@ -48,7 +48,6 @@ async function repairAll(db: Db, program: string, hold: () => Promise<void>): Pr
   if (missingRepairs.length > 0) throwIfProblem(describeProblems(problems, db, program));
 }
 
-/** @throws {StorageSetupError} if an operator must act first */
 async function plan(db: Db, program: string) {
   const { problems, stored, warning } = await examineSchema(db);
   const { version, isEarlier } = stored;

@@ -58,7 +58,7 @@ export async function openMongoStorage(
 export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
   // A count of many pets may take minutes, so no socket timeout. The archive and the keys limit each call themselves.
   return openAndCheck(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
-    // Only the version counts: a database without an index can be exported. DATABASE_URL may name another database.
+    // Other problems do not prevent an export. The message names URL, because DATABASE_URL may name another database.
     const migration = `${program} migrate URL, with the URL of that database`;
     throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migration));
   });
@@ -110,7 +110,6 @@ async function openAndCheck(
   };
 }
 
-/** @returns `problem`: what the operator must do, in one line */
 async function examine(db: Db, program: string, isRunning = false) {
   const { problems, stored, warning } = await examineSchema(db);
   const harmful = problems.filter(({ harm }) => harm === 'losses' || (harm === 'refusals' && !isRunning));

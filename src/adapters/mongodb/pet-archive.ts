@@ -21,7 +21,7 @@ import { toBigInt } from './int64.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 
 /**
- * An election takes less time, and the server ends the transaction of a killed import after 60 s:
+ * Longer than an election, and longer than the server keeps the transaction of a killed import (60 s):
  * https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds
  */
 const CALL_TIMEOUT_MS = 90_000;

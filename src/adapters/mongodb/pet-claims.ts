@@ -114,7 +114,7 @@ export class PetClaims {
     });
   }
 
-  /** If the first id is less than the greatest id, which readers may have passed, a fence takes the first id. */
+  /** Readers may have passed an id up to `#lastId`, so a fence (a document without a pet) takes such an id. */
   async #insert(documents: readonly PetDocument[], wasSent: boolean): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#lastId) return insertInOrder(this.#db, documents);

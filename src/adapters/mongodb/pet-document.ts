@@ -12,7 +12,6 @@ const MAX_ID = toLong(MAX_PET_ID);
 /** A document whose fields may be damaged. Its `_id` is not, because an `_id` cannot change. */
 export type StoredPetDocument = { readonly [K in keyof (PetDocument & FenceDocument)]?: unknown };
 
-/** The fields that {@link toPet} needs. */
 export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const satisfies Record<keyof NewPet, 1>;
 
 /** Matches longs from 1 to 2^53 - 1. The service has never acknowledged a pet with another `_id`. */
@@ -34,7 +33,7 @@ export function page(limit: number) {
 }
 
 /**
- * @param document one that {@link hasPetId}
+ * @param document whose `_id` {@link hasPetId} accepts
  * @throws {DamagedPet}
  */
 export function toPet({ _id, name, categoryId, status }: StoredPetDocument): Pet {
@@ -43,7 +42,7 @@ export function toPet({ _id, name, categoryId, status }: StoredPetDocument): Pet
 }
 
 /**
- * @param document one that {@link hasPetId}
+ * @param document whose `_id` {@link hasPetId} accepts
  * @throws {DamagedPet}
  */
 export function toArchivedPet(document: StoredPetDocument): ArchivedPet {

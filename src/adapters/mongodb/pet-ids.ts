@@ -38,7 +38,7 @@ export const lastId: WhilePetsNeverChange<ReadLastId> = async (db, options) =>
   (await greatestTaken(db, options)).upTo;
 
 /**
- * Inserts two fences, so that every service assigns only ids greater than `id`: see
+ * Inserts two fences (documents that only reserve ids), so that every service assigns only ids greater than `id`: see
  * docs/explanation/ids-on-mongodb.md#fences. Does not retry.
  *
  * @throws {StorageUnavailable}

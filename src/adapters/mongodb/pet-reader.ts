@@ -11,7 +11,9 @@ import type { PetDocument } from './schema/collections.ts';
 
 const PET_PROJECTION = { projection: PET_FIELDS } as const;
 
-/** Matches pets with a damaged status, which a page of one status lacks. The server seeks four times in the index. */
+/**
+ * Matches pets with a damaged status, which a page of one status would lack. The server seeks four times in the index.
+ */
 const WITH_DAMAGED_STATUS = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
 
 const MAX_DAMAGED_STATUS = 1_000;

@@ -100,10 +100,7 @@ const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NO
 /** Concurrent commands may run in another order than their times (`$$NOW`), which differ by less than this. */
 const CLOCK_SLACK_MS = 10_000;
 
-/**
- * Counts in the current window. Begins a new window if the current one has ended or is invalid. {@link MongoRateLimiter}
- * names the page with the reasons.
- */
+/** Counts in the current window. Begins a new window if the current one has ended or is invalid. */
 function countingUpdate(windowMs: number, requests: number): Document[] {
   const end = { $add: ['$$NOW', windowMs] };
   const isCurrent = {

@@ -1,6 +1,5 @@
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
-/** The adapter and its driver are loaded when a database is opened. */
 export function mongodbStorage(program: string): StorageKind {
   const open = async (url: string) => (await import('./open.ts')).openMongoArchive(url, program);
   return {

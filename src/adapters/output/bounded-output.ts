@@ -13,7 +13,6 @@ const LONGEST_RETRY_MS = 100;
 const EXIT_MS = 500;
 
 export type BoundedOutputOptions = {
-  /** Default: the line itself. */
   readonly format?: (line: string) => string;
   /** Called with the number of dropped lines when there is room again. */
   readonly onRoom?: (lines: number) => void;

@@ -27,7 +27,7 @@ type OnCopied = (progress: Omit<Progress, 'doing'>) => void;
  * @param onProgress may throw to stop the backup
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
-  // The file may be of any build, because every version has the necessary tables.
+  // Accepts any build, because every version has the necessary tables.
   using source = await openSnapshot(path, (version) => version !== 0);
   await writeNewFile(target, async (partial) => {
     await copyAndCheck(source, partial, (pages) => onProgress({ doing: 'backing up', ...pages }));
@@ -97,7 +97,10 @@ async function copyAndCheck(source: DatabaseSync, copy: string, onCopied: OnCopi
   throw new StorageSetupError(`the SQLite file ${fileOf(source)} is damaged; nothing was written`, { cause });
 }
 
-/** Makes the copy one file, readable even on a read-only disk. Skips ids, so that after a restore no id is assigned a second time. */
+/**
+ * Makes the copy one file, readable even on a read-only disk. Skips ids, so that after a restore no id is assigned a
+ * second time.
+ */
 function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');

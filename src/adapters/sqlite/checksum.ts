@@ -15,12 +15,11 @@ export function idempotencyChecksum(id: bigint, key: string, fingerprint: string
   return fnv1a(`${id} ${key} ${fingerprint}`);
 }
 
-/** The number of columns in the first release. */
-const FIRST_KEY_COLUMNS = 10;
+const COLUMNS_IN_FIRST_RELEASE = 10;
 
 /** @param columns in the order in which releases added them. A BLOB is in hex */
 export function apiKeyChecksum(columns: readonly (string | number | bigint | null)[]): number {
-  const checked = columns.filter((value, index) => index < FIRST_KEY_COLUMNS || value !== null);
+  const checked = columns.filter((value, index) => index < COLUMNS_IN_FIRST_RELEASE || value !== null);
   return fnv1a(checked.join('\n'));
 }
 

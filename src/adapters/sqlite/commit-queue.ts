@@ -129,7 +129,7 @@ export class CommitQueue {
       for (const waiting of batch) this.#waiting.delete(waiting);
       void this.#flush(batch, outcomes, ids);
     } catch (error) {
-      // A commit can fail to sync: the first one after a checkpoint syncs the header of the log.
+      // The first commit after a checkpoint syncs the header of the log.
       endIfSyncFailed(error, this.#options.host);
       if (!isBusy(error)) this.#reject(batch, error);
       await sleep(BUSY_PAUSE_MS);

@@ -75,8 +75,8 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * Refuses a file that is shorter than its number of pages requires. SQLite does not notice this. With a WAL, the file may be short until
- * the next checkpoint.
+ * Refuses a file that is shorter than its number of pages requires. SQLite does not notice this. With a WAL, the file
+ * may be short until the next checkpoint.
  *
  * @throws {StorageSetupError}
  */
@@ -91,7 +91,6 @@ export function refuseTruncated(db: DatabaseSync): void {
   }
 }
 
-/** 0 for a missing file. */
 export function sizeBytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -11,8 +11,8 @@ import { migrateSchema, readVersion } from './schema.ts';
 import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
 
 /**
- * Each start checks every file up to this size in full, which takes 0.5 s. 16 MiB are 150,000 pets with an idempotency key each.
- * `petstore check` checks larger files.
+ * Each start checks every file up to this size in full, which takes 0.5 s. 16 MiB are 150,000 pets with an idempotency
+ * key each. `petstore check` checks larger files.
  */
 const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 

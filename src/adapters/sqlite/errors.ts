@@ -10,7 +10,7 @@ const CORRUPT = 11;
 const NOTADB = 26;
 const CONSTRAINT = 19;
 
-/** SQLITE_IOERR_FSYNC: a sync has failed. */
+/** SQLITE_IOERR_FSYNC */
 export const SYNC_FAILED = 1034;
 
 /**
@@ -49,7 +49,6 @@ export function withFile(error: unknown, file: string): unknown {
   return error;
 }
 
-/** @throws {StorageUnavailable} when the storage fails */
 export function runAndTranslate<T>(work: () => T): T {
   try {
     return work();
@@ -92,8 +91,8 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 /**
- * Locks a file that no other program knows, because SQLite reports refused locks (ENOLCK) as it reports a lock of another
- * program.
+ * Locks a file that no other program knows, because SQLite reports refused locks (ENOLCK) as it reports a lock of
+ * another program.
  */
 function refusesLocks(directory: string): boolean {
   try {

@@ -27,7 +27,9 @@ export function fileFormatOf(file: string): number | undefined {
   return headOf(file)[19];
 }
 
-/** Missing bytes are 0. No SQLite connection of this process may have the file open: the close would release its locks. */
+/**
+ * Missing bytes are 0. No SQLite connection of this process may have the file open: the close would release its locks.
+ */
 function headOf(file: string): Buffer {
   const head = Buffer.alloc(20);
   if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return head;

@@ -59,8 +59,8 @@ export function guardFiles(db: DatabaseSync, host: StorageHost, ino: bigint, loc
 }
 
 /**
- * Moves the removed log, which is still open, into the database. Never throws, because after SQLITE_BUSY the caller would
- * repeat a write that is committed.
+ * Moves the removed log, which is still open, into the database. Never throws, because after SQLITE_BUSY the caller
+ * would repeat a committed write.
  */
 function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   let outcome = 'were';
@@ -75,7 +75,6 @@ function saveRemovedLog(db: DatabaseSync, host: StorageHost): void {
   host.warn(`the contents of the removed write-ahead log ${file}-wal ${outcome} saved in ${file}`);
 }
 
-/** @param advice for the operator when the file is missing */
 function guardFile(path: string, advice: string) {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);

@@ -10,14 +10,14 @@ const MAX_FLUSHES = 2;
 const NOTHING_HIDDEN = 2n ** 63n - 1n;
 
 export type Batch = {
-  /** The last id that was assigned. The first insert reads it from the file. */
+  /** The last id that was assigned. The first insert reads this id from the file. */
   lastId?: bigint;
   firstId?: bigint;
 };
 
 /**
- * Counts the flushes, and hides pets until they are flushed. A broken invariant ends the process, because an acknowledged or visible pet must
- * last: see docs/explanation/group-commit.md#invariants.
+ * Counts the flushes, and hides pets until they are flushed. A broken invariant ends the process, because an
+ * acknowledged or visible pet must last: see docs/explanation/group-commit.md#invariants.
  */
 export class Flushes {
   readonly #host: StorageHost;
@@ -38,7 +38,7 @@ export class Flushes {
     return this.#hiddenFirstIds[0] ?? NOTHING_HIDDEN;
   }
 
-  /** Resolves when at most `count` flushes are under way: by default, when another one may begin. */
+  /** Resolves when at most `count` flushes are under way: by default, when another flush may begin. */
   async atMost(count = MAX_FLUSHES - 1): Promise<void> {
     while (this.#underWay > count) await this.#flushEnd.promise;
   }

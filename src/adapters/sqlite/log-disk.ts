@@ -5,7 +5,10 @@ import type { StorageHost, StorageMeter } from '../../application/ports/storage-
 import { fileOf, sizeBytesOf } from './connection.ts';
 import { BUSY, endIfSyncFailed, endUnclosed, SYNC_FAILED } from './errors.ts';
 
-/** The log is due for a checkpoint at 4 MiB (in pages of 4 KiB), SQLite's default: https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint */
+/**
+ * A checkpoint is due at 4 MiB in pages of 4 KiB, SQLite's default:
+ * https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint
+ */
 const DUE_FRAMES = 1_000n;
 
 /** A log gets this large when readers cut short many checkpoints. */
@@ -60,7 +63,7 @@ export class LogDisk {
   /** Returns the number of frames in the log, and changes nothing. */
   readonly #countFrames: StatementSync;
   #worker: Worker | undefined;
-  /** The size of the next warning. Greater than {@link LARGE_LOG_MIB} while the log is large. */
+  /** Greater than {@link LARGE_LOG_MIB} after a warning. */
   #warnAtMib = LARGE_LOG_MIB;
   /** The earliest time of the next checkpoint, on the clock of `performance.now()`. */
   #checkpointAtMs = -Infinity;

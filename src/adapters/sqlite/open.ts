@@ -46,7 +46,6 @@ export type OpenOptions = {
  * Opens the file for a program that writes, and creates a missing one.
  * docs/explanation/group-commit.md#who-may-open-the-file has the order of the steps.
  *
- * @param host for a command, `host.warn` may do nothing
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed during this call
  */
@@ -159,7 +158,7 @@ async function connectFirst(
   migrates: boolean,
 ): Promise<DatabaseSync> {
   const path = resolveLinks(file);
-  // If there are a log and a journal, `recoverLog` applies the journal.
+  // If there is a log, `recoverLog` applies the journal.
   const modeWithLog = existsSync(`${path}-journal`) ? 'immutable' : 'read';
   const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? modeWithLog : 'write'));
   refuseMounted(fileOf(db));

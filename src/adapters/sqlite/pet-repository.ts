@@ -51,7 +51,7 @@ export class SqlitePetRepository implements PetRepository {
       if (id >= this.#commits.hiddenFrom) return undefined;
       const row = this.#statements.byId.get(id) as unknown as PetRow | undefined;
       if (row === undefined) {
-        // A damaged page can lose a row. The index is in another page, and still has the id.
+        // A damaged page can lose a row, but not its index entry in another page.
         if (this.#statements.byIdInIndex.get(id) === undefined) return undefined;
         throw new DamagedPet(id, 'it must be in its table as it is in an index');
       }

@@ -6,7 +6,6 @@ import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import type { Pet } from '../../domain/pet.ts';
 import { blobToHash, hashToBlob, idempotencyChecksum, isChecksum, petChecksum } from './checksum.ts';
 
-/** The columns of a {@link PetRow}. */
 export const PET_COLUMNS = 'id, name, category_id, status, checksum';
 
 export const ARCHIVE_COLUMNS = `${PET_COLUMNS}, idempotency_key, fingerprint, idempotency_checksum`;

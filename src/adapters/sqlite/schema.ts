@@ -7,7 +7,7 @@ import {
 import { fileOf, sizeBytesOf, transaction } from './connection.ts';
 import { reportsBrokenRule } from './errors.ts';
 
-/** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
+/** "PETS" in ASCII marks a file of petstore: https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
 
 // The schema of release 1.0.0, which never changes. `STEPS` makes later versions. The reasons for its details:
@@ -53,7 +53,7 @@ export const SCHEMA_VERSION = FIRST_SCHEMA_VERSION + STEPS.length;
  * @throws {StorageSetupError} when the file belongs to another application
  */
 export function readVersion(db: DatabaseSync): number {
-  // A single statement, so that it sees all or nothing of a schema that another process is creating.
+  // One statement sees all or nothing of a schema that another process is creating.
   const { id, version, objects } = db
     .prepare(
       `SELECT application_id AS id, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS objects

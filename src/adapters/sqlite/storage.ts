@@ -10,7 +10,6 @@ import type { OpenOptions } from './open.ts';
 /** The directory is created together with the file. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
-/** The adapter is loaded when a file is opened. */
 export const sqliteStorage: StorageKind = {
   name: 'SQLite',
   system: 'sqlite',
@@ -53,8 +52,8 @@ async function openForReading(url: string, mayBeDamaged: boolean) {
 }
 
 /**
- * Matches a path without `sqlite:`, or with the scheme of another program. The refusal quotes the path, so no text with a
- * password may match: no `@` and no `:`.
+ * Matches a path without `sqlite:`, or with the scheme of another program. The refusal quotes the path, so no text with
+ * a password may match: no `@` and no `:`.
  */
 const PATH = /^(?:(?:sqlite3|file):(?:\/\/)?)?(\.{0,2}\/[\w./ -]+|[\w./ -]+\.(?:db|sqlite3?))$/i;
 
@@ -65,7 +64,6 @@ const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
  * Refuses a path that may lead to the wrong database: programs disagree about `sqlite:///`, `:memory:` would be a file,
  * and a missing directory is probably mistyped. An existing file is opened, whatever its name is.
  *
- * @param mayCreate whether a missing file is created
  * @throws {StorageSetupError}
  */
 function pathIn(url: string, mayCreate: boolean): string {

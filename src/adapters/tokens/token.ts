@@ -23,7 +23,6 @@ export function mintKey(): MintedKey {
   return { id, digest: digestOf(token), token };
 }
 
-/** Returns `undefined` for a wrong form or checksum. */
 export function idOf(token: string): string | undefined {
   const id = FORM.exec(token)?.[1];
   return checksum(token.slice(0, -CHECKSUM_DIGITS)) === token.slice(-CHECKSUM_DIGITS) ? id : undefined;
@@ -34,7 +33,9 @@ export function digestOf(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
-/** The check of an unknown key compares this digest, to take as long as for a known key. No known text has this SHA-256. */
+/**
+ * The check of an unknown key compares this digest, to take as long as for a known key. No known text has this SHA-256.
+ */
 const NO_DIGEST = '0'.repeat(64);
 
 export const tokenForm: TokenForm = {
@@ -43,7 +44,7 @@ export const tokenForm: TokenForm = {
     timingSafeEqual(Buffer.from(digest), Buffer.from(digestOf(token))),
 };
 
-/** The CRC-32 reveals typing errors and false alarms of scanners. It does not protect from attacks. */
+/** The CRC-32 detects typing errors and false alarms of scanners. It does not protect from attacks. */
 function checksum(body: string): string {
   return base62(BigInt(crc32(body)), CHECKSUM_DIGITS);
 }

@@ -71,7 +71,7 @@ function requestAttributes(request: IncomingMessage): api.Attributes {
   };
 }
 
-/** The URL may be invalid, because it may come from an unchecked request. */
+/** The URL may come from an unchecked request. */
 function baseAttributes(url: string): api.Attributes {
   const base = URL.parse(url);
   if (base === null) return {};

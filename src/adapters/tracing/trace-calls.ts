@@ -7,8 +7,7 @@ import type { ServicePorts } from '../../application/ports/storage-kind.ts';
 type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
 /**
- * Makes a span per call, even if the storage answers several calls with one operation. A method rejects with the error
- * of the storage.
+ * Makes a span per call, even if the storage answers several calls with one operation.
  *
  * @param system `db.system.name`: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */

@@ -12,8 +12,8 @@ export const CERTIFICATE_FILES = [
 ] as const;
 
 /**
- * Reads the certificate files of the connection string, for new connections: docs/decisions.md, "MongoDB's
- * certificates are read into arrays that the driver has".
+ * Reads the certificate files of the connection string, for new connections: docs/decisions.md, "MongoDB's certificates
+ * are read into arrays that the driver has".
  *
  * @throws the error of a file that cannot be read or used. The client then keeps its certificates
  */

@@ -34,7 +34,6 @@ const EVENTS = [
 export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
 
 /**
- * @param overrides see {@link createClient}
  * @throws {StorageSetupError} for an unusable connection string, and when no primary is reached in time
  */
 export async function connect(
@@ -49,7 +48,6 @@ export async function connect(
     const warn = () =>
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
     const warningTimer = setTimeout(warn, LATE_MS);
-    // The driver has one pool per server.
     for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
@@ -92,7 +90,7 @@ async function untilNoServerFits(client: MongoClient): Promise<never> {
 
 /** The driver does not retry a connection that fails after a server was found. */
 function isInterruption(error: unknown): boolean {
-  // The driver does not export the second class.
+  // The driver does not export `MongoWaitQueueTimeoutError`.
   return (
     error instanceof MongoNetworkError ||
     (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
@@ -144,7 +142,7 @@ function selectionProblem(error: Error): string | undefined {
 }
 
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
-  // Some of these errors have another class.
+  // The class of this error varies.
   const [, module] = /^Optional module `(.+?)` not found/.exec((error as Error).message) ?? [];
   if (module !== undefined) {
     return `an option of the URL needs the module ${module}, which petstore does not have: leave it out`;

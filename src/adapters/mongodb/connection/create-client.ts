@@ -3,8 +3,8 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import { CERTIFICATE_FILES } from './certificates.ts';
 
 /**
- * The connection string may override these, but not `GUARANTEES`. With the driver's defaults, an unresponsive primary
- * could block a request for 40 s.
+ * The connection string may override these options, but not `GUARANTEES`. With the driver's defaults, an unresponsive
+ * primary could block a request for 40 s.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
@@ -39,7 +39,7 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
       ...Object.fromEntries(defaults),
       // `readCertificates` fills these arrays.
       ...Object.fromEntries(certificates.map((name) => [name, []])),
-      // A connection string cannot change this: see `EXACT` in collections.ts.
+      // A connection string cannot change this: see `EXACT_INTEGERS` in collections.ts.
       useBigInt64: false,
       // A connection string cannot change this: the driver would repeat an insert on another primary.
       maxAdaptiveRetries: 0,
@@ -51,8 +51,8 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
 }
 
 /**
- * Other values are refused, because they would weaken writes and reads. `undefined`: every value is refused, because none
- * affects reads from a primary.
+ * Other values are refused, because they would weaken writes and reads. `undefined`: every value is refused, because
+ * none affects reads from a primary.
  */
 const GUARANTEES: Readonly<Record<string, string | undefined>> = {
   w: 'majority',

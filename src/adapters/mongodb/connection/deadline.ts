@@ -75,7 +75,8 @@ export class Deadline {
 }
 
 /**
- * Limits a whole call, because the driver has no such limit: see docs/explanation/a-write-on-mongodb.md#3-the-call-of-the-port.
+ * Limits a whole call, because the driver has no such limit: see
+ * docs/explanation/a-write-on-mongodb.md#3-the-call-of-the-port.
  *
  * @throws {StorageUnavailable} after `timeoutMs`
  */

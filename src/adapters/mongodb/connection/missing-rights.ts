@@ -19,8 +19,8 @@ type AuthInfo = {
 };
 
 /**
- * @returns the rights that are certainly missing, in one line. `undefined` if there are none, without a
- *   login, or if MongoDB does not list the rights
+ * @returns the rights that are certainly missing, in one line. `undefined` if there are none, without a login, or if
+ *   MongoDB does not list the rights
  */
 export async function missingRights(db: Db): Promise<string | undefined> {
   const privileges = await privilegesOf(db);

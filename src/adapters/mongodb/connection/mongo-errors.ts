@@ -40,8 +40,8 @@ export function isTransient(failure: unknown): failure is StorageUnavailable {
 }
 
 /**
- * Returns only the name and the number of the server's code. The text of a server can quote names of pets and digests of
- * keys.
+ * Returns only the name and the number of the server's code. The text of a server can quote names of pets and digests
+ * of keys.
  */
 export function described(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -90,7 +90,7 @@ function isHintedIndexMissing(error: unknown): boolean {
   );
 }
 
-/** Names, because the driver does not export all classes. A close of the client ends its implicit sessions. */
+/** Names, because the driver does not export every class. A close of the client also ends its sessions. */
 const CLOSED =
   /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
 

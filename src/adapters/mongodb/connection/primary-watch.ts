@@ -6,7 +6,7 @@ import { memberStates } from './member-states.ts';
 /** The limit of a wait for an election, which takes 11 to 12 s with the defaults of MongoDB. */
 const ELECTION_MS = 20_000;
 
-/** The limit of a wait that begins after that time. */
+/** The limit of a wait that begins later than `ELECTION_MS` after the loss. */
 const REFUSAL_MS = 500;
 
 /** The shortest time between two log lines with new reasons. */
@@ -68,7 +68,7 @@ export class PrimaryWatch {
     const visibleMembers = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     this.hasPrimary = primary !== undefined;
     this.isInMinority = primary?.type === 'RSPrimary' && 2 * visibleMembers.length <= members.length;
-    // The driver's times are of another clock.
+    // The driver's times are of another clock than `performance.now()`.
     const heardMs = (view: TopologyDescription) =>
       view.servers.get(previous?.address ?? '')?.lastUpdateTime ?? 0;
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;

@@ -21,7 +21,7 @@ export class Batcher<Item, Reply> {
   #underWay: Promise<Reply> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param send makes one round trip. All calls in the round trip receive its result */
+  /** @param send makes one round trip, with one result for all items */
   constructor(
     send: (items: readonly Item[]) => Promise<Reply>,
     { maxWaitMs = 5, alwaysWaits = false, maxCalls = 1_000 }: Pace = {},

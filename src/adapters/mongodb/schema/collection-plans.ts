@@ -21,7 +21,6 @@ export type CollectionPlan = {
 
 export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 } } as const;
 
-/** Allows at most one pet per idempotency key. */
 export const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },

@@ -12,7 +12,7 @@ export type PetDocument = { readonly [Field in keyof NewPet]: BsonOf<NewPet[Fiel
   readonly idem?: { readonly k: string; readonly fp: string };
 };
 
-/** Reserves the ids up to `upTo`: see {@link reserveIds}. Readers of pets ignore fences. */
+/** Reserves the ids up to `upTo`. Readers of pets ignore fences. */
 export type FenceDocument = {
   readonly _id: Double;
   readonly upTo: Long;
@@ -26,7 +26,6 @@ export type RateLimitDocument = {
   readonly expire: Date;
 };
 
-/** Written by `migrate`: see {@link SCHEMA}. */
 export type SchemaDocument = {
   readonly _id: 'petstore';
   /** Absent until the first migration has ended. */
@@ -40,7 +39,8 @@ export type SchemaDocument = {
 
 export const RATE_LIMITS = 'rate_limits';
 
-// Keeps int64 values exact. `useBigInt64` can end the process: see docs/explanation/a-write-on-mongodb.md#1-before-the-first-request.
+// Keeps int64 values exact. `useBigInt64` can end the process: see
+// docs/explanation/a-write-on-mongodb.md#1-before-the-first-request.
 const EXACT_INTEGERS = { promoteLongs: false } as const;
 
 // Collections and transactions have the read and write concerns of the client. A connection string cannot weaken them.

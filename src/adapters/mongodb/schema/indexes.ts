@@ -9,7 +9,6 @@ type Listing = { readonly cursor: { readonly firstBatch: readonly (IndexInfo & {
 /** `buildUUID` is present while the server builds the index. */
 export type IndexInfo = IndexDescriptionInfo & { readonly name: string };
 
-/** @returns an empty array if the collection does not exist */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
   // An unfinished index rejects no duplicates. Only this option marks such an index in the reply.
   const listing = db.command({ listIndexes: collection, includeBuildUUIDs: true });

@@ -63,7 +63,7 @@ export async function examineSchema(db: Db) {
   return { problems, stored, warning: seesAll ? undefined : PARTLY_HIDDEN };
 }
 
-/** @returns what the operator must do, in one line; `undefined` if there is no problem */
+/** @returns what the operator must do, in one line */
 export function describeProblems(problems: readonly SchemaProblem[], { databaseName }: Db, program: string) {
   if (problems.length === 0) return undefined;
   const all = problems.map(({ collection, problem }) => `the collection "${collection}" ${problem}`);

@@ -3,14 +3,13 @@ import { FIRST_SCHEMA_VERSION, versionAdvice } from '../../../application/ports/
 import { SCHEMA } from './collection-plans.ts';
 import { versionsOf } from './collections.ts';
 
-/** The name of the program in messages. */
 export const DEFAULT_PROGRAM = 'petstore';
 
 export type StoredSchema = Awaited<ReturnType<typeof readSchema>>;
 
 /**
- * @returns `version`: `undefined` before the first migration; `last`: the last step that was begun; `isEarlier`: this
- *   build can migrate the schema; `isLater`: a later build has begun a step, so this build cannot judge the schema
+ * @returns `version`: `undefined` before the first migration; `isEarlier`: this build can migrate the schema;
+ *   `isLater`: a later build has begun a step, so this build cannot judge the schema
  */
 export async function readSchema(db: Db) {
   const { version, step = 0, begun = 0 } = (await versionsOf(db).findOne({ _id: 'petstore' })) ?? {};
@@ -20,7 +19,6 @@ export async function readSchema(db: Db) {
   return { version, step, last, isEarlier, isLater: isReleased && last > SCHEMA.step };
 }
 
-/** @returns what the operator must do, in one line; `undefined` if the schema fits */
 export function versionProblem(stored: StoredSchema, databaseName: string, migration: string) {
   const { version, step, isEarlier } = stored;
   const database = `the database "${databaseName}"`;
