@@ -36,12 +36,12 @@ export function requestMetrics(registry: Registry, { isDeprecated, statuses }: M
     buckets: DURATION_BUCKETS,
     registers,
   });
-  const unparsed = new Counter({
+  const unparsedRequests = new Counter({
     name: 'http_unparsed_requests_total',
     help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
     registers,
   });
-  const inFlight = new Gauge({
+  const requestsInFlight = new Gauge({
     name: 'http_requests_in_flight',
     help: 'Requests without a complete answer.',
     registers,
@@ -60,12 +60,12 @@ export function requestMetrics(registry: Registry, { isDeprecated, statuses }: M
   });
   return {
     /** Call `began` when the application receives a request. */
-    began: () => inFlight.inc(),
+    began: () => requestsInFlight.inc(),
     /** Call `answered` once per request, even if `began` was not called for it. */
     answered({ method, route = NONE, status, durationMs, keyId }: AnsweredRequest): void {
       if (status !== undefined) countResponse(status);
-      if (durationMs === undefined) return unparsed.inc();
-      inFlight.dec();
+      if (durationMs === undefined) return unparsedRequests.inc();
+      requestsInFlight.dec();
       const labels = {
         method: method !== undefined && METHODS.has(method) ? method : 'OTHER',
         route,

@@ -71,7 +71,7 @@ export class ConfirmedReads {
   async #attempt<T>(deadline: Deadline, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
     while (!this.watch.hasPrimary) {
       if (deadline.hasPassed) throw new StorageUnavailable('no primary is known');
-      await this.watch.found();
+      await this.watch.waitForPrimary();
     }
     const primary = this.#primary;
     const confirmsFirst = this.watch.isInMinority || !primary.isConfirmed;
@@ -109,7 +109,7 @@ export class ConfirmedReads {
       term.isStandalone = true;
     }
     term.isConfirmed = true;
-    this.watch.onProof();
+    this.watch.onMajorityProof();
   }
 }
 

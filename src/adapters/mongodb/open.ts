@@ -43,14 +43,14 @@ export async function openMongoStorage(
 ): Promise<MongoStorage> {
   return openAndCheck(url, { program, ...reports }, {}, async (db) => {
     throwIfProblem(await missingRights(db));
-    let found = await examine(db, program);
+    let schema = await examine(db, program);
     // Services of older builds would refuse a higher version.
-    if (autoMigrate && found.version >= SCHEMA.version && found.problem !== undefined) {
+    if (autoMigrate && schema.version >= SCHEMA.version && schema.problem !== undefined) {
       await migrate(url, program);
-      found = await examine(db, program);
+      schema = await examine(db, program);
     }
-    throwIfProblem(found.problem);
-    if (found.warning !== undefined) reports.log?.warn(found.warning);
+    throwIfProblem(schema.problem);
+    if (schema.warning !== undefined) reports.log?.warn(schema.warning);
   });
 }
 
@@ -96,10 +96,10 @@ async function openAndCheck(
     limiter: new MongoRateLimiter(db),
     probe: {
       async check() {
-        const [missing, found, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
+        const [rightsProblem, foundProblem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
           Promise.all([missingRights(db), examineAgain(), lastId(db)]),
         );
-        const problem = missing ?? found;
+        const problem = rightsProblem ?? foundProblem;
         if (problem !== undefined) throw new StorageUnavailable(problem);
         return { lastId: id };
       },

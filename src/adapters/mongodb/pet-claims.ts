@@ -21,7 +21,10 @@ const REPLY_TIMEOUT_MS = 5_000;
 
 const MAX_PAUSE_MS = 500;
 
-/** Stores new pets. The insert itself takes their ids: see docs/explanation/ids-on-mongodb.md. */
+/**
+ * Stores new pets. A claim is a pet that waits for its id, which its insert takes: see
+ * docs/explanation/ids-on-mongodb.md.
+ */
 export class PetClaims {
   readonly #db: Db;
   readonly #reads: ConfirmedReads;
@@ -58,7 +61,7 @@ export class PetClaims {
    */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
-    // A claim that lost its id comes after newer claims.
+    // Sorts by age, because a claim that lost its id was added after newer claims.
     batch.sort((a, b) => a.deadline.atMs - b.deadline.atMs);
     try {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
@@ -78,8 +81,8 @@ export class PetClaims {
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
       const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents, wasSent));
-      const stored = batch.splice(0, failure?.index ?? batch.length);
-      if (stored.length > 0) this.#onStored(stored);
+      const storedClaims = batch.splice(0, failure?.index ?? batch.length);
+      if (storedClaims.length > 0) this.#onStored(storedClaims);
       if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
       else if (this.#collisionMs + this.#meanCollisionMs > 0) await this.#backOff(sentAtMs);
     }
@@ -103,9 +106,9 @@ export class PetClaims {
       else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sentId - 1n));
     }
     if (sentId !== undefined) return sentDocuments;
-    const freeIds = MAX_PET_ID - this.#lastId;
-    if (freeIds < batch.length) {
-      for (const { reject } of batch.splice(Number(freeIds))) reject(new PetIdsExhausted());
+    const freeIdCount = MAX_PET_ID - this.#lastId;
+    if (freeIdCount < batch.length) {
+      for (const { reject } of batch.splice(Number(freeIdCount))) reject(new PetIdsExhausted());
     }
     return batch.map((claim, index) => {
       const id = this.#lastId + BigInt(index) + 1n;
@@ -114,7 +117,7 @@ export class PetClaims {
     });
   }
 
-  /** Readers may have passed an id up to `#lastId`, so a fence (a document without a pet) takes such an id. */
+  /** Readers may have passed an id up to `#lastId`. A fence (a document without a pet) takes such an id instead. */
   async #insert(documents: readonly PetDocument[], wasSent: boolean): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#lastId) return insertInOrder(this.#db, documents);
@@ -123,10 +126,10 @@ export class PetClaims {
     return { index: 0, code: CODES.DuplicateKey, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
   }
 
-  #onStored(stored: readonly Claim[]): void {
-    this.#meter?.insertsCommitted(stored.length);
-    for (const { document, resolve } of stored) resolve(document!);
-    const id = toBigInt(stored.at(-1)!.document!._id);
+  #onStored(storedClaims: readonly Claim[]): void {
+    this.#meter?.insertsCommitted(storedClaims.length);
+    for (const { document, resolve } of storedClaims) resolve(document!);
+    const id = toBigInt(storedClaims.at(-1)!.document!._id);
     // Documents that were sent before an election can have ids below the greatest id.
     if (id > this.#lastId) this.#lastId = id;
   }
@@ -151,13 +154,13 @@ export class PetClaims {
       Promise.all([isIdTaken && !wasSent ? [] : this.#findStored(batch), lastId(this.#db, LATEST)]),
     );
     const byId = new Map(documents.map((document) => [String(document._id), document]));
-    const unstored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
-    if (unstored !== 0) {
+    const firstUnstored = batch.findIndex((claim) => !isStored(claim, byId.get(String(claim.document!._id))));
+    if (firstUnstored !== 0) {
       // An earlier attempt stored these claims, and may later store the remaining claims.
-      this.#onStored(batch.splice(0, unstored === -1 ? batch.length : unstored));
+      this.#onStored(batch.splice(0, firstUnstored === -1 ? batch.length : firstUnstored));
       return;
     }
-    // Another primary may lack ids that no majority had stored.
+    // Only in the same term, because another primary may lack ids that no majority had stored.
     if (this.#termOfLastId === this.#reads.term) {
       assert(id >= this.#lastId, `the greatest pet id fell from ${this.#lastId} to ${id}: pets were removed`);
     }

@@ -28,7 +28,7 @@ export class PetReader {
   readonly #findDamagedStatus: () => Promise<readonly Uint8Array[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** One entry per query for which a call waits. */
-  readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
+  readonly #batchers = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(db: Db) {
     this.#db = db;
@@ -50,11 +50,11 @@ export class PetReader {
    */
   async page(query: PageQuery): Promise<readonly Pet[]> {
     const key = `${query.status} ${query.after} ${query.limit}`;
-    const batcher = this.#pages.getOrInsertComputed(key, () => new Batcher(() => this.#readPage(query)));
+    const batcher = this.#batchers.getOrInsertComputed(key, () => new Batcher(() => this.#readPage(query)));
     try {
       return await batcher.add(query);
     } finally {
-      if (batcher.isIdle) this.#pages.delete(key);
+      if (batcher.isIdle) this.#batchers.delete(key);
     }
   }
 
@@ -71,9 +71,9 @@ export class PetReader {
     const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
     // Without the hint, the planner may scan all pets by id if many pets with small ids have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
-    const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET_PROJECTION });
+    const pets = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET_PROJECTION });
     const damaged = status === undefined ? [] : await this.#findDamagedStatus();
-    return Object.freeze(parseStoredPage(withDamaged(found, damaged, query), after, decodePet));
+    return Object.freeze(parseStoredPage(withDamaged(pets, damaged, query), after, decodePet));
   }
 
   /** @returns pets to decode one by one. A cursor of the driver costs much more CPU time than this command. */
@@ -87,8 +87,8 @@ export class PetReader {
 const idOf = (pet: Uint8Array) => petIdIn(pet) ?? 0n;
 
 /** Inserts the damaged pets into the page, in the order of ids. */
-function withDamaged(found: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
+function withDamaged(pets: readonly Uint8Array[], all: readonly Uint8Array[], { after, limit }: PageQuery) {
   const damaged = all.filter((pet) => idOf(pet) > after);
-  if (damaged.length === 0) return found;
-  return [...found, ...damaged].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
+  if (damaged.length === 0) return pets;
+  return [...pets, ...damaged].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
 }

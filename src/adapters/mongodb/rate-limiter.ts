@@ -3,7 +3,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { allowanceOf, type Allowance, type RateLimit } from '../../domain/rate-limit.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { described, toStorageError } from './connection/mongo-errors.ts';
+import { describeError, toStorageError } from './connection/mongo-errors.ts';
 import { withDeadline } from './connection/deadline.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
@@ -11,7 +11,7 @@ import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 const COMMAND_TIMEOUT_MS = 250;
 
 /** Does not wait for a majority or a disk, because a lost count is harmless. */
-const UNREPLICATED = { writeConcern: { w: 1, journal: false } } as const;
+const UNREPLICATED_WRITES = { writeConcern: { w: 1, journal: false } } as const;
 
 type Window = {
   /** At least this many requests were made, whether MongoDB has counted them or not. */
@@ -33,7 +33,7 @@ export class MongoRateLimiter implements RateLimiter {
   readonly #windows = new Map<string, Window>();
 
   constructor(db: Db) {
-    this.#counts = db.client.db(db.databaseName, UNREPLICATED).collection(RATE_LIMITS);
+    this.#counts = db.client.db(db.databaseName, UNREPLICATED_WRITES).collection(RATE_LIMITS);
   }
 
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
@@ -57,8 +57,8 @@ export class MongoRateLimiter implements RateLimiter {
 
   #windowOf(key: string, windowMs: number): Window {
     return this.#windows.getOrInsertComputed(key, () => {
-      const count = ({ length }: readonly void[]) => this.#count(key, windowMs, window, length);
-      const batcher = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
+      const countRequests = ({ length }: readonly void[]) => this.#count(key, windowMs, window, length);
+      const batcher = new Batcher(countRequests, { maxWaitMs: Infinity, maxCalls: Infinity });
       const window: Window = { count: 0, endMs: -Infinity, batcher };
       return window;
     });
@@ -68,11 +68,11 @@ export class MongoRateLimiter implements RateLimiter {
   async #count(key: string, windowMs: number, window: Window, requests: number): Promise<void> {
     await window.pendingCommand;
     const command = this.#send(key, windowMs, requests);
-    const inTime = withDeadline(COMMAND_TIMEOUT_MS, () => command);
-    window.pendingCommand = inTime;
+    const limitedCommand = withDeadline(COMMAND_TIMEOUT_MS, () => command);
+    window.pendingCommand = limitedCommand;
     const removePending = () => void (window.pendingCommand = undefined);
     command.then(removePending, removePending);
-    const { points, leftMs } = await inTime;
+    const { points, leftMs } = await limitedCommand;
     const endMs = performance.now() + Number(leftMs);
     // A new window ends at least `windowMs` after the old one. The two clocks differ by far less.
     if (endMs - window.endMs > windowMs / 2) window.count = 0;
@@ -84,13 +84,13 @@ export class MongoRateLimiter implements RateLimiter {
     const update = countingUpdate(windowMs, requests);
     const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
     try {
-      // Not retried, because the failed attempt may have counted.
-      const counted = await this.#counts.findOneAndUpdate({ key }, update, options);
+      // Not retried, because the failed attempt may have counted the requests.
+      const document = await this.#counts.findOneAndUpdate({ key }, update, options);
       // With `upsert`, MongoDB always returns a document.
-      return counted!;
+      return document!;
     } catch (error) {
       if (!(error instanceof MongoError)) throw toStorageError(error);
-      throw new StorageUnavailable(`MongoDB could not count the request: ${described(error)}`);
+      throw new StorageUnavailable(`MongoDB could not count the request: ${describeError(error)}`);
     }
   }
 }

@@ -25,13 +25,13 @@ export type BoundedOutputOptions = {
 export class BoundedOutput {
   readonly #fd: number;
   readonly #options: BoundedOutputOptions;
-  #waiting = '';
+  #waitingText = '';
   #waitingBytes = 0;
   #batch: Buffer = Buffer.alloc(0);
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;
   #retryMs = FIRST_RETRY_MS;
-  #dropped = 0;
+  #droppedLines = 0;
   readonly #callbacks: (() => void)[] = [];
 
   /** @param fd a regular file, or a non-blocking descriptor */
@@ -44,9 +44,9 @@ export class BoundedOutput {
     const text = this.#options.format?.(line) ?? line;
     const bytes = Buffer.byteLength(text);
     const total = this.#batch.length + this.#waitingBytes + bytes;
-    if (total > MAX_WAITING_BYTES || this.#dropped > 0) this.#dropped++;
+    if (total > MAX_WAITING_BYTES || this.#droppedLines > 0) this.#droppedLines++;
     else {
-      this.#waiting += text;
+      this.#waitingText += text;
       this.#waitingBytes += bytes;
     }
     if (this.#waitingBytes >= BATCH_BYTES) this.#write();
@@ -63,10 +63,10 @@ export class BoundedOutput {
   /** Call it when the process exits. Writes the remaining lines, and blocks for at most `EXIT_MS`. */
   end(): void {
     // Another thread completes the write that is under way: Node waits for that thread.
-    const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
+    const unwrittenBatch = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
     this.#batch = Buffer.alloc(0);
     // The second `#takeBatch` takes the report of dropped lines, which the first one adds.
-    const remaining = Buffer.concat([rest, this.#takeBatch(), this.#takeBatch()]);
+    const remaining = Buffer.concat([unwrittenBatch, this.#takeBatch(), this.#takeBatch()]);
     writeNow(this.#fd, remaining, performance.now() + EXIT_MS);
   }
 
@@ -77,15 +77,15 @@ export class BoundedOutput {
     if (this.#batch.length === 0) this.#batch = this.#takeBatch();
     if (this.#batch.length === 0) return this.#callBack();
     this.#state = 'writing';
-    write(this.#fd, this.#batch, this.#written);
+    write(this.#fd, this.#batch, this.#onWritten);
   }
 
-  readonly #written = (error: Error | null, bytes: number): void => {
+  readonly #onWritten = (error: Error | null, bytes: number): void => {
     if (error !== null || bytes === 0) return this.#pause();
     this.#state = 'idle';
     this.#retryMs = FIRST_RETRY_MS;
     this.#batch = this.#batch.subarray(bytes);
-    // There is no timer if it fired during this write.
+    // `#timer` is `undefined` if the timer fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
   };
@@ -101,14 +101,14 @@ export class BoundedOutput {
   }
 
   #takeBatch(): Buffer {
-    const taken = Buffer.from(this.#waiting);
-    this.#waiting = '';
+    const batch = Buffer.from(this.#waitingText);
+    this.#waitingText = '';
     this.#waitingBytes = 0;
-    const lines = this.#dropped;
-    this.#dropped = 0;
+    const droppedLines = this.#droppedLines;
+    this.#droppedLines = 0;
     // The report belongs after the lines before the gap, so it goes into the next batch.
-    if (lines > 0) this.#options.onRoom?.(lines);
-    return taken;
+    if (droppedLines > 0) this.#options.onRoom?.(droppedLines);
+    return batch;
   }
 
   #callBack(): void {

@@ -58,19 +58,19 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
 
 /** @throws {StorageSetupError} with the command that moves the database and its log away */
 function refuseExisting(file: string): void {
-  const found = ['', '-wal', '-journal'].map((suffix) => file + suffix).filter((path) => existsSync(path));
-  if (found.length === 0) return;
-  const kept = shellQuoted(`${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`);
+  const files = ['', '-wal', '-journal'].map((suffix) => file + suffix).filter((path) => existsSync(path));
+  if (files.length === 0) return;
+  const target = shellQuoted(`${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`);
   throw new StorageSetupError(
-    `${found[0]} exists, and restore replaces nothing; keep the service from starting, and move the old database away: ` +
-      `mkdir ${kept} && mv ${found.map(shellQuoted).join(' ')} ${kept}`,
+    `${files[0]} exists, and restore replaces nothing; keep the service from starting, and move the old database away: ` +
+      `mkdir ${target} && mv ${files.map(shellQuoted).join(' ')} ${target}`,
   );
 }
 
 /** @throws {StorageSetupError} */
 async function openSnapshot(path: string, accepts: (version: number) => boolean): Promise<DatabaseSync> {
-  return openOrRelease(path, undefined, async (file, opened) => {
-    const db = opened.use(connect(file, 'read'));
+  return openOrRelease(path, undefined, async (file, resources) => {
+    const db = resources.use(connect(file, 'read'));
     await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
     await retryWhileBusy(() => refuseOtherVersion(db, accepts));
@@ -105,8 +105,8 @@ function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
   db.exec(ARCHIVE_STATEMENTS.createSequence);
-  const next = lastId(db) + SKIPPED_PET_IDS;
-  db.prepare(ARCHIVE_STATEMENTS.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
+  const lastSkippedId = lastId(db) + SKIPPED_PET_IDS;
+  db.prepare(ARCHIVE_STATEMENTS.raiseSequence).run(lastSkippedId > MAX_PET_ID ? MAX_PET_ID : lastSkippedId);
 }
 
 function lastId(db: DatabaseSync): bigint {
@@ -115,7 +115,7 @@ function lastId(db: DatabaseSync): bigint {
 
 /** @throws {StorageSetupError} when the file is not one that {@link backUp} has written */
 async function openBackup(path: string): Promise<DatabaseSync> {
-  return openOrRelease(path, undefined, async (file, opened) => {
+  return openOrRelease(path, undefined, async (file, resources) => {
     const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(file + suffix));
     // `openSnapshot` refuses everything that is not a database.
     if (!isAlone || fileFormatOf(file) === 2) {
@@ -123,7 +123,7 @@ async function openBackup(path: string): Promise<DatabaseSync> {
         `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,
       );
     }
-    const source = opened.use(await openSnapshot(file, hasSteps));
+    const source = resources.use(await openSnapshot(file, hasSteps));
     const [problem] = schemaProblems(source);
     if (problem === undefined) return source;
     throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); nothing was written`);

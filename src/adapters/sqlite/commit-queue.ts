@@ -49,7 +49,7 @@ export class CommitQueue {
   readonly #options: Options;
   readonly #waiting = new Set<WaitingWrite>();
   readonly #flushes: Flushes;
-  #running: Promise<void> | undefined;
+  #currentRun: Promise<void> | undefined;
   #lastFlushMs = 0;
   #isClosed = false;
 
@@ -81,7 +81,7 @@ export class CommitQueue {
         'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
       );
     }, SLOW_CLOSE_MS);
-    await this.#running;
+    await this.#currentRun;
     await this.#flushes.atMost(0);
     clearTimeout(slowTimer);
   }
@@ -98,7 +98,7 @@ export class CommitQueue {
       waiting.reject(new StorageUnavailable(`a write has taken more than ${timeoutMs} ms and ${outcome}`));
     }, timeoutMs);
     this.#waiting.add(waiting);
-    this.#running ??= this.#run();
+    this.#currentRun ??= this.#run();
     try {
       return (await promise) as T;
     } finally {
@@ -109,13 +109,13 @@ export class CommitQueue {
   /** Never rejects, because each failure rejects the writes of its batch. */
   async #run(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const before = this.#waiting.size;
+      const waitingBefore = this.#waiting.size;
       await nextTurn();
-      if (this.#waiting.size > before && this.#lastFlushMs < QUICK_FLUSH_MS) await nextTurn();
+      if (this.#waiting.size > waitingBefore && this.#lastFlushMs < QUICK_FLUSH_MS) await nextTurn();
       await this.#flushes.atMost();
       await this.#commit();
     }
-    this.#running = undefined;
+    this.#currentRun = undefined;
   }
 
   async #commit(): Promise<void> {
@@ -138,9 +138,9 @@ export class CommitQueue {
 
   /** All inserts if the oldest write is an insert, otherwise the oldest write alone. */
   #nextBatch(): readonly WaitingWrite[] {
-    const [first, ...others] = this.#waiting;
-    if (first === undefined) return [];
-    return first.isInsert ? [first, ...others.filter(({ isInsert }) => isInsert)] : [first];
+    const [oldest, ...laterWrites] = this.#waiting;
+    if (oldest === undefined) return [];
+    return oldest.isInsert ? [oldest, ...laterWrites.filter(({ isInsert }) => isInsert)] : [oldest];
   }
 
   async #flush(batch: readonly WaitingWrite[], outcomes: readonly unknown[], ids: Batch): Promise<void> {

@@ -69,9 +69,9 @@ export function schemaProblems(db: DatabaseSync): readonly string[] {
   const stored = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
   const expected = model.prepare('SELECT type, name, sql FROM sqlite_schema').all();
   return expected.flatMap(({ type, name = null, sql }) => {
-    const found = stored.get(name);
-    if (found === undefined) return [`the ${String(type)} ${String(name)} is missing`];
-    return found['sql'] === sql ? [] : [`the ${String(type)} ${String(name)} has another definition`];
+    const row = stored.get(name);
+    if (row === undefined) return [`the ${String(type)} ${String(name)} is missing`];
+    return row['sql'] === sql ? [] : [`the ${String(type)} ${String(name)} has another definition`];
   });
 }
 

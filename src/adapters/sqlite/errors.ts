@@ -63,12 +63,12 @@ export function runAndTranslate<T>(work: () => T): T {
  * @throws the error of SQLite; SQLITE_BUSY after the timeout
  */
 export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_MS): Promise<T> {
-  const untilMs = performance.now() + timeoutMs;
+  const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     try {
       return work();
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= untilMs) throw error;
+      if (!isBusy(error) || performance.now() >= deadlineMs) throw error;
     }
     await sleep(BUSY_PAUSE_MS);
   }
@@ -96,8 +96,8 @@ export function setupError(file: string, error: unknown): unknown {
  */
 function refusesLocks(directory: string): boolean {
   try {
-    using own = mkdtempDisposableSync(join(directory, 'petstore-lock-'));
-    using probe = new DatabaseSync(join(own.path, 'probe'));
+    using ownDirectory = mkdtempDisposableSync(join(directory, 'petstore-lock-'));
+    using probe = new DatabaseSync(join(ownDirectory.path, 'probe'));
     probe.exec('BEGIN EXCLUSIVE');
     return false;
   } catch (error) {

@@ -24,8 +24,8 @@ export class Flushes {
   readonly #disk: Pick<LogDisk, 'flush'> | undefined;
   /** The first id of each batch that is committed and not flushed. */
   #hiddenFirstIds: bigint[] = [];
-  #committedId = 0n;
-  #underWay = 0;
+  #lastCommittedId = 0n;
+  #flushCount = 0;
   #flushEnd = Promise.withResolvers<void>();
 
   constructor(host: StorageHost, disk?: Pick<LogDisk, 'flush'>) {
@@ -40,7 +40,7 @@ export class Flushes {
 
   /** Resolves when at most `count` flushes are under way: by default, when another flush may begin. */
   async atMost(count = MAX_FLUSHES - 1): Promise<void> {
-    while (this.#underWay > count) await this.#flushEnd.promise;
+    while (this.#flushCount > count) await this.#flushEnd.promise;
   }
 
   /**
@@ -50,15 +50,15 @@ export class Flushes {
    * @throws the error of `acknowledge`
    */
   async flush({ firstId, lastId = 0n }: Batch, acknowledge: () => void): Promise<void> {
-    if (this.#underWay === MAX_FLUSHES) endUnclosed('a bug: a third flush has begun', this.#host);
+    if (this.#flushCount === MAX_FLUSHES) endUnclosed('a bug: a third flush has begun', this.#host);
     if (firstId !== undefined) {
-      const previousId = this.#committedId;
+      const previousId = this.#lastCommittedId;
       if (firstId <= previousId) endUnclosed(`a bug: the id ${firstId} follows ${previousId}`, this.#host);
-      this.#committedId = lastId;
+      this.#lastCommittedId = lastId;
       this.#hiddenFirstIds.push(firstId);
     }
     const lastHidden = this.#hiddenFirstIds.at(-1) ?? 0n;
-    this.#underWay++;
+    this.#flushCount++;
     try {
       await this.#disk?.flush();
       this.#hiddenFirstIds = this.#hiddenFirstIds.filter((id) => id > lastHidden);
@@ -66,7 +66,7 @@ export class Flushes {
       if (isHidden) endUnclosed(`a bug: pet ${lastId} is not flushed`, this.#host);
       acknowledge();
     } finally {
-      this.#underWay--;
+      this.#flushCount--;
       this.#flushEnd.resolve();
       this.#flushEnd = Promise.withResolvers();
     }

@@ -14,7 +14,10 @@ const DUE_FRAMES = 1_000n;
 /** A log gets this large when readers cut short many checkpoints. */
 const LARGE_LOG_MIB = 16;
 
-/** The pauses after a failed checkpoint, and after one that a reader cut short. Writes wait during every attempt. */
+/**
+ * The pauses after a failed checkpoint, and after a checkpoint that a reader cut short. Writes wait during every
+ * attempt.
+ */
 const RETRY_MS = 5_000;
 const BUSY_RETRY_MS = 1_000;
 
@@ -49,7 +52,7 @@ const CHECKPOINT_PROGRAM = `
  * Flushes and checkpoints the write-ahead log (WAL) outside the event loop: see
  * docs/explanation/group-commit.md#checkpoints.
  *
- * A failed sync, or the end of the worker, ends the process in the callback that reports it:
+ * A failed sync, or the end of the worker, ends the process in the callback that reports this:
  * docs/explanation/group-commit.md#when-a-sync-fails.
  */
 export class LogDisk {
@@ -57,8 +60,8 @@ export class LogDisk {
   readonly #file: string;
   readonly #wal: string;
   readonly #host: StorageHost;
-  readonly #bytes = () => sizeBytesOf(this.#wal);
-  readonly #mib = () => Math.round(this.#bytes() / 2 ** 20);
+  readonly #logBytes = () => sizeBytesOf(this.#wal);
+  readonly #logMib = () => Math.round(this.#logBytes() / 2 ** 20);
   readonly #idleDescriptors: number[];
   /** Returns the number of frames in the log, and changes nothing. */
   readonly #countFrames: StatementSync;
@@ -80,7 +83,7 @@ export class LogDisk {
     db.exec('PRAGMA synchronous = NORMAL');
     this.#countFrames = db.prepare('PRAGMA wal_checkpoint(NOOP)');
     this.#idleDescriptors = [1, 2].map(() => openSync(this.#wal, 'r+'));
-    meter?.log(this.#bytes, () => this.#checkpointedAt);
+    meter?.log(this.#logBytes, () => this.#checkpointedAt);
   }
 
   /**
@@ -108,11 +111,11 @@ export class LogDisk {
     if (log < DUE_FRAMES || performance.now() < this.#checkpointAtMs) return;
     // After a power failure, the log must still have every page that the checkpoint copies.
     await this.flush();
-    const mib = this.#mib();
+    const mib = this.#logMib();
     const { code, text } = await this.#checkpoint(mib < LARGE_LOG_MIB ? 'RESTART' : 'TRUNCATE');
     const wal = `the write-ahead log ${this.#wal}`;
     if (code === 0) {
-      if (this.#warnAtMib > LARGE_LOG_MIB) this.#host.warn(`${wal} is small again: ${this.#mib()} MiB`);
+      if (this.#warnAtMib > LARGE_LOG_MIB) this.#host.warn(`${wal} is small again: ${this.#logMib()} MiB`);
       this.#warnAtMib = LARGE_LOG_MIB;
     } else if (code !== BUSY) this.#host.warn(`${wal} could not be checkpointed: ${text} (${code})`);
     else if (mib >= this.#warnAtMib) {
@@ -142,7 +145,7 @@ export class LogDisk {
   }
 
   async #checkpoint(mode: 'RESTART' | 'TRUNCATE'): Promise<CheckpointResult> {
-    const worker = (this.#worker ??= this.#begin());
+    const worker = (this.#worker ??= this.#startWorker());
     return new Promise((resolve) => {
       worker.once('message', ({ code, text }: CheckpointResult) => {
         if (code === SYNC_FAILED) endUnclosed(`a checkpoint of ${this.#wal} has failed: ${text}`, this.#host);
@@ -153,7 +156,7 @@ export class LogDisk {
     });
   }
 
-  #begin(): Worker {
+  #startWorker(): Worker {
     const worker = new Worker(CHECKPOINT_PROGRAM, { eval: true, workerData: this.#file });
     const endProcess = (reason: unknown) => {
       if (this.#worker === undefined) return;

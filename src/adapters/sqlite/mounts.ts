@@ -50,13 +50,13 @@ export function warnIfUnfit(file: string, log: StorageLog): void {
  * @param mountinfo its fifth field is the mount point, with white space and backslashes in octal
  */
 export function mountOf(file: string, mountinfo = readMountinfo()) {
-  let found = { point: '', type: '' };
+  let mount = { point: '', type: '' };
   for (const [, escaped = '', type = ''] of mountinfo.matchAll(/^(?:\S+ ){4}(\S+) .*? - (\S+)/gm)) {
     const point = escaped.replaceAll(/\\(\d{3})/g, (_, code) => String.fromCharCode(Number(`0o${code}`)));
     const containsFile = `${file}/`.startsWith(point.replace(/\/?$/, '/'));
-    if (containsFile && point.length >= found.point.length) found = { point, type };
+    if (containsFile && point.length >= mount.point.length) mount = { point, type };
   }
-  return found;
+  return mount;
 }
 
 function readMountinfo(): string {

@@ -54,14 +54,14 @@ export async function openSqliteStorage(
   host: StorageHost,
   { meter, mayShare = false, migrates = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
-  return openOrRelease(path, host, async (file, opened) => {
+  return openOrRelease(path, host, async (file, resources) => {
     await createFile(file);
     const { ino } = statSync(file, { bigint: true });
-    const firstConnection = await connectFirst(file, opened, migrates);
-    const lock = opened.use(await takeServiceLock(fileOf(firstConnection), mayShare));
+    const firstConnection = await connectFirst(file, resources, migrates);
+    const lock = resources.use(await takeServiceLock(fileOf(firstConnection), mayShare));
     if (lock !== undefined) await recoverLog(firstConnection, host);
     // Opened after the lock, so that it is closed before the lock is released.
-    const db = opened.use(connect(file, 'write'));
+    const db = resources.use(connect(file, 'write'));
     const versionBefore = await retryWhileBusy(() => {
       refuseTruncated(db);
       makeDurable(db);
@@ -80,9 +80,9 @@ export async function openSqliteStorage(
     lock?.exec('ROLLBACK; BEGIN IMMEDIATE');
     const guard = guardFiles(db, host, ino, lock && serviceLockPath(fileOf(db)));
     const disk = lock && new LogDisk(db, host, meter);
-    opened.defer(async () => disk?.close(guard.areInPlace()));
+    resources.defer(async () => disk?.close(guard.areInPlace()));
     const commits = new CommitQueue(db, { guard, disk, host, meter });
-    opened.defer(() => commits.close());
+    resources.defer(() => commits.close());
     const cache = new ReadCache(db);
     warnIfUnfit(fileOf(db), host);
     return {
@@ -91,7 +91,7 @@ export async function openSqliteStorage(
       archive: new SqlitePetArchive(db, commits.write, cache),
       keys: new SqliteApiKeyRepository(db, commits.write),
       probe: sqliteProbe(db, commits.write),
-      close: () => opened.disposeAsync(),
+      close: () => resources.disposeAsync(),
     };
   });
 }
@@ -103,10 +103,10 @@ export async function openSqliteStorage(
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
 export async function openSqliteForReading(path: string, mayBeDamaged = false): Promise<CheckableStorage> {
-  return openOrRelease(path, undefined, async (file, opened) => {
+  return openOrRelease(path, undefined, async (file, resources) => {
     const isImmutable = mayBeDamaged && !existsSync(`${file}-wal`);
     const { mtimeNs } = statSync(file, { bigint: true });
-    const db = opened.use(connect(file, isImmutable ? 'immutable' : 'read'));
+    const db = resources.use(connect(file, isImmutable ? 'immutable' : 'read'));
     await retryWhileBusy(() => {
       refuseTruncated(db);
       refuseOtherVersion(db);
@@ -121,28 +121,28 @@ export async function openSqliteForReading(path: string, mayBeDamaged = false): 
       return found;
     };
     const archive = new SqlitePetArchive(db, refusedWrite);
-    return { archive, keys: { list }, inspector: sqliteInspector(db), close: () => opened.disposeAsync() };
+    return { archive, keys: { list }, inspector: sqliteInspector(db), close: () => resources.disposeAsync() };
   });
 }
 
 /** SQLite refuses every write on a read-only connection. */
 const refusedWrite: DurableWrite = async (write) => retryAndTranslate(write);
 
-/** If `open` fails, releases `opened` in reverse order, and translates the error. */
+/** If `open` fails, releases `resources` in reverse order, and translates the error. */
 export async function openOrRelease<T>(
   path: string,
   host: StorageHost | undefined,
-  open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
+  open: (file: string, resources: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
   // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
   const file = resolve(path);
-  const opened = new AsyncDisposableStack();
+  const resources = new AsyncDisposableStack();
   try {
     refuseNameBesideDatabase(resolveLinks(file));
-    return await open(file, opened);
+    return await open(file, resources);
   } catch (error) {
     if (host !== undefined) endIfSyncFailed(error, host);
-    await opened.disposeAsync();
+    await resources.disposeAsync();
     throw setupError(file, error);
   }
 }
@@ -154,13 +154,13 @@ export async function openOrRelease<T>(
  */
 async function connectFirst(
   file: string,
-  opened: AsyncDisposableStack,
+  resources: AsyncDisposableStack,
   migrates: boolean,
 ): Promise<DatabaseSync> {
   const path = resolveLinks(file);
   // If there is a log, `recoverLog` applies the journal.
   const modeWithLog = existsSync(`${path}-journal`) ? 'immutable' : 'read';
-  const db = opened.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? modeWithLog : 'write'));
+  const db = resources.use(connect(file, sizeBytesOf(`${path}-wal`) > 0 ? modeWithLog : 'write'));
   refuseMounted(fileOf(db));
   // Checked before the first read, because the read may create files with the same permissions.
   accessSync(file, constants.W_OK);

@@ -20,18 +20,18 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
   const wal = `${file}-wal`;
   reader.close();
   if (sizeBytesOf(wal) === 0) return;
-  using opened = new DisposableStack();
+  using resources = new DisposableStack();
   try {
-    const first = await connectAlone(file, opened);
+    const firstConnection = await connectAlone(file, resources);
     // Without frames, closing the connection checkpoints nothing.
-    if (framesOf(first) <= 0) return;
+    if (framesOf(firstConnection) <= 0) return;
     await replaceLog(wal);
-    first.close();
+    firstConnection.close();
     // Stays open until the second connection is closed: closing the file would release the locks of SQLite.
-    const database = opened.adopt(fs.openSync(file, 'r+'), fs.closeSync);
-    const second = await connectAlone(file, opened);
-    cutLoggedEnd(database, wal, framesOf(second));
-    second.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    const database = resources.adopt(fs.openSync(file, 'r+'), fs.closeSync);
+    const secondConnection = await connectAlone(file, resources);
+    cutLoggedEnd(database, wal, framesOf(secondConnection));
+    secondConnection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch (error) {
     if (!isBusy(error)) endUnclosed((setupError(file, error) as Error).message, host);
     throw new StorageSetupError(
@@ -44,11 +44,11 @@ export async function recoverLog(reader: DatabaseSync, host: StorageHost): Promi
 /**
  * Locks out other connections, and trusts no `-shm`: https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
  */
-async function connectAlone(file: string, opened: DisposableStack): Promise<DatabaseSync> {
-  const db = opened.use(connect(file, 'write'));
-  const begin =
+async function connectAlone(file: string, resources: DisposableStack): Promise<DatabaseSync> {
+  const db = resources.use(connect(file, 'write'));
+  const beginSql =
     'PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; SELECT 1 FROM sqlite_schema';
-  await retryWhileBusy(() => db.exec(begin));
+  await retryWhileBusy(() => db.exec(beginSql));
   return db;
 }
 
@@ -61,12 +61,12 @@ function framesOf(db: DatabaseSync): number {
 async function replaceLog(wal: string): Promise<void> {
   // A killed start may have left this file. The service lock keeps other starts out.
   await rm(`${wal}.partial`, { force: true });
-  await using old = await open(wal, 'r+');
+  await using oldLog = await open(wal, 'r+');
   await writeWholeFile(wal, {
     check() {},
     write: (copy) => pipeline(fs.createReadStream(wal), fs.createWriteStream(copy, { flush: true })),
   });
-  await old.truncate();
+  await oldLog.truncate();
 }
 
 /**

@@ -17,10 +17,10 @@ const LOCK_TIMEOUT_MS = 500;
  */
 export async function takeServiceLock(file: string, mayShare = false): Promise<DatabaseSync | undefined> {
   const path = serviceLockPath(file);
-  using opened = new DisposableStack();
+  using resources = new DisposableStack();
   try {
     if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: FILE_MODE });
-    const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
+    const lock = resources.use(new DatabaseSync(path, { timeout: 0 }));
     const take = () => {
       try {
         // Without the pragma, SQLite would leave a rollback journal. Like BEGIN, the pragma fails on a locked file.
@@ -33,7 +33,7 @@ export async function takeServiceLock(file: string, mayShare = false): Promise<D
     };
     await retryWhileBusy(take, mayShare ? BUSY_TIMEOUT_MS : LOCK_TIMEOUT_MS);
     if (!lock.isTransaction) return undefined;
-    opened.move();
+    resources.move();
     return lock;
   } catch (error) {
     if (!isBusy(error)) throw setupError(path, error);

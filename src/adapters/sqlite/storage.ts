@@ -89,14 +89,14 @@ function pathIn(url: string, mayCreate: boolean): string {
 
 function correctionOf(path: string): string {
   const name = basename(path);
-  const visible = name.replaceAll(/\p{C}|(?! )\s/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
-  const meant = unescape(name.replace(/[?#].*/s, '')).replaceAll(
+  const visibleName = name.replaceAll(/\p{C}|(?! )\s/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  const meantName = unescape(name.replace(/[?#].*/s, '')).replaceAll(
     /\p{Cc}|^[\s\p{Cf}"']+|[\s\p{Cf}"']+$/gu,
     '',
   );
   return (
-    `there is no SQLite file "${visible}", and what follows sqlite: is a path without escapes, query or comment; ` +
-    `write sqlite:${join(dirname(path), meant || 'PATH')}`
+    `there is no SQLite file "${visibleName}", and what follows sqlite: is a path without escapes, query or comment; ` +
+    `write sqlite:${join(dirname(path), meantName || 'PATH')}`
   );
 }
 

@@ -30,9 +30,9 @@ export class InMemoryTokenVerifier implements TokenVerifier {
 
   #compare(token: string): Caller | undefined {
     const digest = hash('sha256', token, 'buffer');
-    let found: Caller | undefined;
-    for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.caller;
-    if (found !== undefined) this.#callersByToken.set(token, found);
-    return found;
+    let foundCaller: Caller | undefined;
+    for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) foundCaller = known.caller;
+    if (foundCaller !== undefined) this.#callersByToken.set(token, foundCaller);
+    return foundCaller;
   }
 }

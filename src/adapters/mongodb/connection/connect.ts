@@ -13,7 +13,7 @@ import type { ConnectionEvent, StorageLog, StorageMeter } from '../../../applica
 import { readCertificates } from './certificates.ts';
 import { createClient } from './create-client.ts';
 import { memberStates } from './member-states.ts';
-import { described } from './mongo-errors.ts';
+import { describeError } from './mongo-errors.ts';
 import { isServerError } from './server-error-codes.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
@@ -51,7 +51,7 @@ export async function connect(
     for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
-      await Promise.race([client.connect(), untilNoServerFits(client)]);
+      await Promise.race([client.connect(), rejectIfNoServerFits(client)]);
       const { setName, maxWireVersion } = await waitForPrimary(client);
       // Wire version 25 is MongoDB 8.0.
       const mayLosePets = setName === undefined && maxWireVersion >= 25;
@@ -75,7 +75,7 @@ const MAY_LOSE_PETS =
 const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 
 /** Rejects when no server belongs to the replica set of the URL. The driver would wait for one. Never resolves. */
-async function untilNoServerFits(client: MongoClient): Promise<never> {
+async function rejectIfNoServerFits(client: MongoClient): Promise<never> {
   const { directConnection, replicaSet } = client.options;
   const { promise, reject } = Promise.withResolvers<never>();
   const giveUp = () => reject(new MongoError(`no server fits; ${ADVICE}`));
@@ -115,10 +115,10 @@ async function waitForPrimary(client: MongoClient): Promise<Document> {
     }
     if (isWritablePrimary || !directConnection) return hello;
     if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
-      const other = primary === undefined ? 'there is none' : `that is ${primary}`;
+      const otherPrimary = primary === undefined ? 'there is none' : `that is ${primary}`;
       throw new StorageSetupError(
         `MongoDB at ${locationOf(client)}: directConnection=true, but it is not the primary of the replica set ` +
-          `"${setName}" (${other}); use replicaSet=${setName} instead`,
+          `"${setName}" (${otherPrimary}); use replicaSet=${setName} instead`,
       );
     }
     await sleep(PRIMARY_POLL_INTERVAL_MS);
@@ -131,7 +131,7 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
   return new StorageSetupError(
-    `MongoDB at ${locationOf(client)}: ${selectionProblem(error) ?? loginProblem(client, error) ?? described(error)}`,
+    `MongoDB at ${locationOf(client)}: ${selectionProblem(error) ?? loginProblem(client, error) ?? describeError(error)}`,
   );
 }
 
@@ -154,7 +154,7 @@ function loginProblem({ options: { credentials } }: MongoClient, error: unknown)
   // Atlas has a code of its own for a wrong password.
   if (!isServerError(reply, 'AuthenticationFailed', 'AtlasError')) return undefined;
   return (
-    `${described(error)}: wrong password, or no such user in the database "${credentials?.source}"; ` +
+    `${describeError(error)}: wrong password, or no such user in the database "${credentials?.source}"; ` +
     'authSource names the database that has the user, often admin'
   );
 }

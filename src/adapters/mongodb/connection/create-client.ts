@@ -46,7 +46,7 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
     });
   } catch (error) {
     // Has no `cause`, because the cause may quote the credentials.
-    throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
+    throw new StorageSetupError(`not a usable MongoDB connection string: ${hideSecrets(error, url)}`);
   }
 }
 
@@ -85,7 +85,7 @@ function optionsIn(url: string): readonly Option[] {
   return Array.from(new URLSearchParams(query), ([name, value]) => [name.toLowerCase(), value]);
 }
 
-function withoutSecrets(error: unknown, url: string): string {
+function hideSecrets(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
   // Without a host, the user and the password stand in the place of the host.
   const [, login = ''] = /:\/\/(.*@|[^/?]*)/s.exec(url) ?? [];

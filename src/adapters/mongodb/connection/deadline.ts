@@ -8,7 +8,7 @@ export const CALL_TIMEOUT_MS = 19_500;
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-type Primary = {
+type PrimaryState = {
   readonly hasPrimary: boolean;
   readonly lostMs: number | undefined;
   readonly members: string;
@@ -18,11 +18,11 @@ export class Deadline {
   /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly #timeoutMs: number;
-  readonly #primary: Primary | undefined;
+  readonly #primary: PrimaryState | undefined;
   #lastFailure: Error | undefined;
 
   /** @param primary explains a timeout while there is no primary */
-  constructor(timeoutMs: number, primary?: Primary) {
+  constructor(timeoutMs: number, primary?: PrimaryState) {
     this.#timeoutMs = timeoutMs;
     this.atMs = performance.now() + timeoutMs;
     this.#primary = primary;
@@ -40,7 +40,7 @@ export class Deadline {
   limit<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // After a pause of this process, timers run before replies are read. The immediate runs after the replies.
-      const timer = setTimeout(() => setImmediate(() => reject(this.#timedOut())), this.#timeoutMs);
+      const timer = setTimeout(() => setImmediate(() => reject(this.#timeoutError())), this.#timeoutMs);
       void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
   }
@@ -52,7 +52,7 @@ export class Deadline {
    */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let maxPauseMs = FIRST_MAX_PAUSE_MS; ; maxPauseMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS)) {
-      if (this.hasPassed) throw this.#timedOut();
+      if (this.hasPassed) throw this.#timeoutError();
       try {
         return await work();
       } catch (error) {
@@ -64,13 +64,13 @@ export class Deadline {
     }
   }
 
-  #timedOut(): StorageUnavailable {
+  #timeoutError(): StorageUnavailable {
     const sinceMs = this.#primary?.lostMs ?? this.atMs - this.#timeoutMs;
     if (this.#primary?.hasPrimary === false)
       return new StorageUnavailable(`MongoDB has no primary; members: ${this.#primary.members}`, { sinceMs });
-    const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
-    const last = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
-    return new StorageUnavailable(late + (last ?? ''), { sinceMs });
+    const lateText = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
+    const lastText = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
+    return new StorageUnavailable(lateText + (lastText ?? ''), { sinceMs });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TopologyDescription } from 'mongodb';
-import { described } from './mongo-errors.ts';
+import { describeError } from './mongo-errors.ts';
 
 /** One line: for each member the type, or the reason why the driver cannot use the member. */
 export function memberStates({ servers }: TopologyDescription): string {
@@ -14,5 +14,5 @@ export function memberStates({ servers }: TopologyDescription): string {
 /** A code such as ECONNREFUSED, because some texts of OpenSSL have several lines. */
 function reasonOf(error: Error): string {
   const code = error.cause instanceof Error && 'code' in error.cause ? error.cause.code : undefined;
-  return typeof code === 'string' ? code : described(error);
+  return typeof code === 'string' ? code : describeError(error);
 }

@@ -30,8 +30,8 @@ export async function missingRights(db: Db): Promise<string | undefined> {
       anyResource === true ||
       ((database === '' || database === db.databaseName) && (name === '' || name === collection));
     const granted = new Set(privileges?.filter(covers).flatMap(({ actions }) => actions) ?? ['anyAction']);
-    const lacking = granted.has('anyAction') ? [] : needed.filter((action) => !granted.has(action));
-    return lacking.map((action) => `${action} on "${collection}"`);
+    const missingActions = granted.has('anyAction') ? [] : needed.filter((action) => !granted.has(action));
+    return missingActions.map((action) => `${action} on "${collection}"`);
   });
   return missing.length === 0
     ? undefined

@@ -14,23 +14,23 @@ import { CODES, isServerError, REJECTED_REQUEST } from './server-error-codes.ts'
 class LastingOutage extends StorageUnavailable {}
 
 /**
- * Translates an error for the caller of a port, without the text of a server: see {@link described}.
+ * Translates an error for the caller of a port, without the text of a server: see {@link describeError}.
  *
  * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or an error that means a bug
  */
 export function toStorageError(error: unknown): unknown {
-  const original = unwrapped(error);
+  const original = unwrap(error);
   const brokenRule = brokenRuleError(original);
   if (brokenRule !== undefined) return brokenRule;
   if (isClientClosed(original) || isServerError(original, 'Unauthorized', 'AuthenticationFailed')) {
-    return new LastingOutage(`MongoDB is unavailable: ${described(original)}`);
+    return new LastingOutage(`MongoDB is unavailable: ${describeError(original)}`);
   }
   if (isHintedIndexMissing(original)) {
     return new LastingOutage('MongoDB is unavailable: an index is missing; migrate the database again');
   }
-  if (isOutage(original)) return new StorageUnavailable(`MongoDB is unavailable: ${described(original)}`);
+  if (isOutage(original)) return new StorageUnavailable(`MongoDB is unavailable: ${describeError(original)}`);
   return original instanceof MongoServerError
-    ? new Error(`MongoDB rejects a command: ${described(original)}`)
+    ? new Error(`MongoDB rejects a command: ${describeError(original)}`)
     : error;
 }
 
@@ -43,7 +43,7 @@ export function isTransient(failure: unknown): failure is StorageUnavailable {
  * Returns only the name and the number of the server's code. The text of a server can quote names of pets and digests
  * of keys.
  */
-export function described(error: unknown): string {
+export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The driver repeats the text of a server in its own errors.
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
@@ -69,7 +69,7 @@ function isOutage(error: unknown): boolean {
 }
 
 /** Without a reply, the driver (7.8) puts the error in the place of the reply. */
-function unwrapped(error: unknown): unknown {
+function unwrap(error: unknown): unknown {
   if (!(error instanceof MongoBulkWriteError)) return error;
   const reply: unknown = error.errorResponse;
   return reply instanceof Error ? reply : error;
@@ -91,11 +91,11 @@ function isHintedIndexMissing(error: unknown): boolean {
 }
 
 /** Names, because the driver does not export every class. A close of the client also ends its sessions. */
-const CLOSED =
+const CLOSED_ERRORS =
   /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
 
 function isClientClosed(error: unknown): boolean {
-  return error instanceof MongoError && CLOSED.test(error.name);
+  return error instanceof MongoError && CLOSED_ERRORS.test(error.name);
 }
 
 type WriteFailure = {
@@ -121,7 +121,7 @@ export function duplicateField(error: unknown): string | undefined {
 const OWN_UNIQUE_FIELDS = new Set(['_id', 'idem.k', 'key']);
 
 /** Matches the text about a duplicate key, up to the value. */
-const DUPLICATE =
+const DUPLICATE_TEXT =
   /collection: [^.]+\.(?<collection>\S+) index: (?<index>.+?) (?:collation: .+ )?dup key: \{ "?(?<field>[^:"]+)/s;
 
 /** @returns an error if an index or a validator of the operator refuses a record */
@@ -131,7 +131,7 @@ function brokenRuleError(error: unknown): StorageSetupError | undefined {
     if (code === CODES.DocumentValidationFailure) {
       return new StorageSetupError('a validator of MongoDB refuses a record; petstore check reports which');
     }
-    const { collection, index, field = '_id' } = DUPLICATE.exec(errmsg)?.groups ?? {};
+    const { collection, index, field = '_id' } = DUPLICATE_TEXT.exec(errmsg)?.groups ?? {};
     if (code === CODES.DuplicateKey && !OWN_UNIQUE_FIELDS.has(field)) {
       return new StorageSetupError(
         `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore has not made it; ` +

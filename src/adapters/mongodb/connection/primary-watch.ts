@@ -19,12 +19,12 @@ export class PrimaryWatch {
   /** A standalone server counts as a primary. */
   hasPrimary = true;
   isInMinority = false;
-  /** Since when no primary has had a majority, on the clock of `performance.now()`. */
+  /** The time since which no primary has had a majority, on the clock of `performance.now()`. */
   lostMs: number | undefined;
   members = '';
   readonly #log: StorageLog | undefined;
-  #logged = { members: '', atMs: 0 };
-  #waiting: PromiseWithResolvers<void> | undefined;
+  #lastLogged = { members: '', atMs: 0 };
+  #waiter: PromiseWithResolvers<void> | undefined;
 
   constructor(client: MongoClient, log?: StorageLog) {
     this.#log = log;
@@ -46,13 +46,13 @@ export class PrimaryWatch {
   }
 
   /** Resolves when there is a primary, or after half a second. */
-  found(): Promise<void> {
-    if (this.#waiting === undefined) setTimeout(() => this.#wake(), WAIT_MS);
-    return (this.#waiting ??= Promise.withResolvers<void>()).promise;
+  waitForPrimary(): Promise<void> {
+    if (this.#waiter === undefined) setTimeout(() => this.#wake(), WAIT_MS);
+    return (this.#waiter ??= Promise.withResolvers<void>()).promise;
   }
 
   /** The primary has shown that it has a majority. */
-  onProof(): void {
+  onMajorityProof(): void {
     if (this.isInMinority) this.lostMs = performance.now();
   }
 
@@ -63,35 +63,35 @@ export class PrimaryWatch {
   }
 
   #onChange({ previousDescription: before, newDescription: now }: TopologyDescriptionChangedEvent): void {
-    const [previous, primary] = [primaryOf(before), primaryOf(now)];
+    const [previousPrimary, primary] = [primaryOf(before), primaryOf(now)];
     const members = [...now.servers.values()];
     const visibleMembers = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     this.hasPrimary = primary !== undefined;
     this.isInMinority = primary?.type === 'RSPrimary' && 2 * visibleMembers.length <= members.length;
     // The driver's times are of another clock than `performance.now()`.
-    const heardMs = (view: TopologyDescription) =>
-      view.servers.get(previous?.address ?? '')?.lastUpdateTime ?? 0;
+    const lastHeardMs = (view: TopologyDescription) =>
+      view.servers.get(previousPrimary?.address ?? '')?.lastUpdateTime ?? 0;
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;
-    else this.lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
+    else this.lostMs ??= performance.now() - Math.max(lastHeardMs(now) - lastHeardMs(before), 0);
     if (this.hasPrimary) this.#wake();
     this.members = memberStates(now);
-    if (primary === undefined) this.#logAbsence(previous !== undefined);
-    else if (primary.address !== previous?.address)
+    if (primary === undefined) this.#logAbsence(previousPrimary !== undefined);
+    else if (primary.address !== previousPrimary?.address)
       this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
   }
 
   #logAbsence(isLoss: boolean): void {
     const { members, hasPrimary } = this;
     const atMs = performance.now();
-    const isNew = members !== this.#logged.members && atMs >= this.#logged.atMs + REASON_INTERVAL_MS;
+    const isNew = members !== this.#lastLogged.members && atMs >= this.#lastLogged.atMs + REASON_INTERVAL_MS;
     if (hasPrimary || !(isLoss || isNew)) return;
-    this.#logged = { members, atMs };
+    this.#lastLogged = { members, atMs };
     this.#log?.warn(`MongoDB has no primary; members: ${members}`);
   }
 
   #wake(): void {
-    this.#waiting?.resolve();
-    this.#waiting = undefined;
+    this.#waiter?.resolve();
+    this.#waiter = undefined;
   }
 }
 

@@ -18,7 +18,7 @@ export class Batcher<Item, Reply> {
   readonly #pace: Required<Pace>;
   readonly #waiting: Batch<Item, Reply>[] = [];
   /** The latest round trip, while it delays the next. */
-  #underWay: Promise<Reply> | undefined;
+  #pendingReply: Promise<Reply> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param send makes one round trip, with one result for all items */
@@ -31,7 +31,7 @@ export class Batcher<Item, Reply> {
   }
 
   get isIdle(): boolean {
-    return this.#underWay === undefined && this.#waiting.length === 0;
+    return this.#pendingReply === undefined && this.#waiting.length === 0;
   }
 
   add(item: Item): Promise<Reply> {
@@ -48,7 +48,7 @@ export class Batcher<Item, Reply> {
     const { maxWaitMs, alwaysWaits } = this.#pace;
     const sendNext = () => this.#sendNext();
     // Calls right after each other share the first round trip.
-    if (this.#underWay === undefined) queueMicrotask(sendNext);
+    if (this.#pendingReply === undefined) queueMicrotask(sendNext);
     else if (!alwaysWaits && maxWaitMs !== Infinity) this.#timer = setTimeout(sendNext, maxWaitMs);
   }
 
@@ -56,10 +56,10 @@ export class Batcher<Item, Reply> {
     const batch = this.#waiting.shift();
     if (batch === undefined) return;
     const reply = this.#send(batch.items);
-    this.#underWay = reply;
+    this.#pendingReply = reply;
     const endRoundTrip = () => {
-      if (this.#underWay !== reply) return;
-      this.#underWay = undefined;
+      if (this.#pendingReply !== reply) return;
+      this.#pendingReply = undefined;
       clearTimeout(this.#timer);
       // Further calls of this turn of the event loop join the batch.
       if (this.#waiting.length > 0) setImmediate(() => this.#sendNext());

@@ -35,8 +35,8 @@ const FORGET_COUNTS = `run in mongosh: db.getCollection("${RATE_LIMITS}").delete
 const DATE = { bsonType: 'date' } as const;
 const LONG = { bsonType: 'long' } as const;
 const TEXT = { bsonType: 'string' } as const;
-const positive = (maximum: number) => ({ bsonType: 'int', minimum: 1, maximum });
-const object = (required: string[], properties: Document) => ({ bsonType: 'object', required, properties });
+const positiveInteger = (maximum: number) => ({ bsonType: 'int', minimum: 1, maximum });
+const objectOf = (required: string[], properties: Document) => ({ bsonType: 'object', required, properties });
 
 const FENCE_SCHEMA = { required: ['upTo'], properties: { _id: { bsonType: 'double' }, upTo: LONG } };
 
@@ -48,7 +48,7 @@ const PET_SCHEMA = {
     categoryId: LONG,
     status: { enum: [...PET_STATUSES] },
     op: { bsonType: 'binData' },
-    idem: object(['k', 'fp'], { k: TEXT, fp: TEXT }),
+    idem: objectOf(['k', 'fp'], { k: TEXT, fp: TEXT }),
   } satisfies Record<keyof PetDocument, Document>,
 };
 
@@ -56,23 +56,23 @@ const PET_SCHEMA = {
  * `parseStoredApiKey` checks additional fields, such as `originId`. A key with an expiry of another type would never
  * expire.
  */
-const API_KEY_SCHEMA = object(['_id', 'label', 'digest', 'scopes', 'createdAt'], {
+const API_KEY_SCHEMA = objectOf(['_id', 'label', 'digest', 'scopes', 'createdAt'], {
   _id: { ...TEXT, pattern: '^[0-9a-f]{16}$' },
   label: { ...TEXT, minLength: 1, maxLength: KEY_LABEL_MAX_LENGTH },
   digest: { ...TEXT, pattern: '^[0-9a-f]{64}$' },
   scopes: { bsonType: 'array', minItems: 1, uniqueItems: true, items: { enum: [...SCOPES] } },
   createdAt: DATE,
   expiresAt: DATE,
-  rateLimit: object(['requests', 'seconds'], {
-    requests: positive(RATE_LIMIT_MAX.requests),
-    seconds: positive(RATE_LIMIT_MAX.seconds),
+  rateLimit: objectOf(['requests', 'seconds'], {
+    requests: positiveInteger(RATE_LIMIT_MAX.requests),
+    seconds: positiveInteger(RATE_LIMIT_MAX.seconds),
   }),
   revokedAt: DATE,
   lastUsedAt: DATE,
 } satisfies Record<Exclude<keyof ApiKeyDocument, 'originId'>, Document>);
 
 /** `expire` must be a date. Otherwise the window would never end, and the TTL index would keep the count. */
-const RATE_LIMIT_SCHEMA = object(['key', 'points', 'expire'], {
+const RATE_LIMIT_SCHEMA = objectOf(['key', 'points', 'expire'], {
   key: TEXT,
   points: { bsonType: ['int', 'long'] },
   expire: DATE,

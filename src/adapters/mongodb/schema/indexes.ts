@@ -36,8 +36,8 @@ export function isSameIndex(info: IndexInfo, plan: IndexPlan): boolean {
 /** A unique index may have any name. Queries refer to the other indexes by the planned name. */
 export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolean {
   return existing.some((info) => {
-    const isNamed = info.name === plan.name || plan.unique === true;
-    return isNamed && !('buildUUID' in info) && !info.hidden && isSameIndex(info, plan);
+    const isNameRight = info.name === plan.name || plan.unique === true;
+    return isNameRight && !('buildUUID' in info) && !info.hidden && isSameIndex(info, plan);
   });
 }
 

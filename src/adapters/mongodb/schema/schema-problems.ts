@@ -50,10 +50,10 @@ export async function examineSchema(db: Db) {
     if (isCollection && indexes === undefined) seesAll = false;
     return { plan, info, indexes };
   });
-  const examined = await Promise.all(examinations);
+  const results = await Promise.all(examinations);
   // Read last, because a migration stores that it has begun before it changes something.
   const stored = await readSchema(db);
-  const problems = examined.flatMap(({ plan, info, indexes }): readonly SchemaProblem[] => {
+  const problems = results.flatMap(({ plan, info, indexes }): readonly SchemaProblem[] => {
     const rowsOfCollection = infos ? collectionRows(plan, stored, info) : [];
     const rows = [...rowsOfCollection, ...(indexes ? indexRows(plan, stored, indexes) : [])];
     const { name: collection } = plan;
@@ -63,13 +63,13 @@ export async function examineSchema(db: Db) {
   return { problems, stored, warning: seesAll ? undefined : PARTLY_HIDDEN };
 }
 
-/** @returns what the operator must do, in one line */
+/** @returns what the operator must do, in one line, if there is a problem */
 export function describeProblems(problems: readonly SchemaProblem[], { databaseName }: Db, program: string) {
   if (problems.length === 0) return undefined;
-  const all = problems.map(({ collection, problem }) => `the collection "${collection}" ${problem}`);
+  const problemTexts = problems.map(({ collection, problem }) => `the collection "${collection}" ${problem}`);
   const commands = problems.flatMap(({ repair }) => (typeof repair === 'string' ? repair : [])).join('; ');
   const mongoshSteps = commands && `stop the services, run in mongosh: ${commands}; then `;
-  return `in the database "${databaseName}" ${all.join(', ')}; ${mongoshSteps}run: ${program} migrate`;
+  return `in the database "${databaseName}" ${problemTexts.join(', ')}; ${mongoshSteps}run: ${program} migrate`;
 }
 
 function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: CollectionInfo): readonly Row[] {
@@ -79,7 +79,7 @@ function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: Colle
   const options: CreateCollectionOptions = info.options ?? {};
   const { capped, expireAfterSeconds, collation, validator = {} } = options;
   const { validationLevel = 'strict', validationAction = 'error' } = options;
-  const copy =
+  const copyCommands =
     `db.getCollection("${name}").aggregate([{ $out: "${name}_copy" }]); db.getCollection("${name}").drop(); ` +
     `db.getCollection("${name}_copy").renameCollection("${name}")`;
   const modify = (change: string) => `db.runCommand({ collMod: "${name}", ${change} })`;
@@ -95,21 +95,21 @@ function collectionRows(plan: CollectionPlan, stored: StoredSchema, info?: Colle
   // A validator that is not enforced refuses no document of petstore.
   const harm = isEmpty || !isEnforced ? 'none' : 'refusals';
   // A migration from an earlier step replaces any validator, even one that the operator has set.
-  const replace = stored.isEarlier ? setValidator : removeValidator;
+  const replacement = stored.isEarlier ? setValidator : removeValidator;
   return [
-    [info.type !== 'collection', `is a ${info.type}`, copy],
-    [capped === true, 'is capped, so it deletes its oldest documents', copy],
+    [info.type !== 'collection', `is a ${info.type}`, copyCommands],
+    [capped === true, 'is capped, so it deletes its oldest documents', copyCommands],
     [hasExpiry, 'deletes documents after a time', modify('expireAfterSeconds: "off"')],
-    [hasCollation, 'has a collation, which compares text in another way', copy],
+    [hasCollation, 'has a collation, which compares text in another way', copyCommands],
     [!stored.isLater && lacksValidator, 'lacks its validator', setValidator, 'none'],
-    [!stored.isLater && !lacksValidator && !isPlanned, 'has another validator', replace, harm],
+    [!stored.isLater && !lacksValidator && !isPlanned, 'has another validator', replacement, harm],
   ];
 }
 
 function indexRows(plan: CollectionPlan, stored: StoredSchema, existing: readonly IndexInfo[]): Row[] {
   const { name: collection, indexes } = plan;
-  const inMongosh = (name: string, how = 'dropIndex') =>
-    `db.getCollection("${collection}").${how}("${name}")`;
+  const inMongosh = (name: string, method = 'dropIndex') =>
+    `db.getCollection("${collection}").${method}("${name}")`;
   const plannedRows = indexes.map((index): Row => {
     const { name, isOptional } = index;
     const harm = isOptional ? 'none' : 'losses';
