@@ -40,8 +40,8 @@ const GAUGE_CHANGES = {
 const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /**
- * @returns `meter` receives the reports of the storage. Call `measure` once per operation: it begins the series of the
- *   operation at 0. The function that it returns is not async, which saves a promise
+ * @returns `meter` receives the reports of the storage. Call `measure` once per operation, because each call begins the
+ *   series of an operation at 0. The returned function is not async, which saves a promise
  */
 export function storageMetrics(registry: Registry) {
   const registers = [registry];

@@ -8,7 +8,7 @@ import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
-/** The server's limit and this client's limit. The reasons: docs/explanation/confirmed-reads.md#limits */
+/** The limits of a confirmation: at the server, and in this client. See docs/explanation/confirmed-reads.md#limits. */
 const CONFIRMATION_TIMEOUT_MS = 2_000;
 
 const CONFIRMATION_LIMIT_MS = 4_000;
@@ -35,7 +35,10 @@ const LINEARIZABLE = {
   maxTimeMS: CONFIRMATION_TIMEOUT_MS,
 } as const;
 
-/** Makes reads see every write that was acknowledged before the read began: see docs/explanation/confirmed-reads.md. */
+/**
+ * Makes reads see every write that was acknowledged before the read began: see docs/explanation/confirmed-reads.md. A
+ * confirmation is a linearizable read, which only a primary with a majority answers.
+ */
 export class ConfirmedReads {
   readonly watch: PrimaryWatch;
   readonly #versions: ReturnType<typeof versionsOf>;

@@ -31,7 +31,7 @@ const COUNT_TIMEOUT_MS = 600_000;
 
 const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** May be used while services add pets. `count` takes at most 10 minutes, and every other call at most 90 s. */
+/** May be used while services add pets. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #db: Db;
@@ -106,7 +106,10 @@ export class MongoPetArchive implements PetArchive {
     }
   }
 
-  /** Uses a transaction, because a service could take the free id. A standalone server has no transactions. */
+  /**
+   * A fence only reserves ids. Uses a transaction, because a service could take the free id. A standalone server has no
+   * transactions.
+   */
   async #replaceFence(document: PetDocument): Promise<void> {
     const replace = async (options: { readonly session?: ClientSession }) => {
       const fence = { _id: document._id, upTo: { $exists: true } };

@@ -22,7 +22,7 @@ const REPLY_TIMEOUT_MS = 5_000;
 const MAX_PAUSE_MS = 500;
 
 /**
- * Stores new pets. A claim is a pet that waits for its id, which its insert takes: see
+ * Stores new pets. A claim is a pet that waits for its id. The insert itself takes the id: see
  * docs/explanation/ids-on-mongodb.md.
  */
 export class PetClaims {
@@ -67,7 +67,7 @@ export class PetClaims {
       await batch.at(-1)?.deadline.retry(() => this.#send(batch));
     } catch (error) {
       for (const { reject } of batch) reject(error);
-      // No caller handles this rejection, so it ends the process as a bug.
+      // No caller handles this rejection, so the rejection ends the process as a bug.
       if (error instanceof AssertionError) throw error;
       this.#termOfLastId = undefined;
     }

@@ -24,7 +24,6 @@ type PageQuery = PetQuery & { readonly after: bigint };
 /** Calls share round trips. Does not retry: rejects with the errors of the driver. */
 export class PetReader {
   readonly #db: Db;
-  /** Its result is at most 1 s old. */
   readonly #findDamagedStatus: () => Promise<readonly Uint8Array[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** One entry per query for which a call waits. */

@@ -81,7 +81,7 @@ export class MongoPetRepository implements PetRepository {
   /** Copies the pet, because the caller may change its object during the call. */
   #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     return this.#reads.watch.withDeadline(this.#timeoutMs, async (deadline) => {
-      // Without its index, MongoDB would accept a second pet with the same key.
+      // Without the index of keys, MongoDB would accept a second pet with the same key.
       const problem = await deadline.retry(async () => this.#schemaProblem?.(idempotency !== undefined));
       if (problem !== undefined) throw new StorageUnavailable(problem);
       const token = new UUID();

@@ -46,7 +46,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
-    // These are copies, because the caller may change its objects during the wait.
+    // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
     await this.#write(() => {
       for (const [id, at] of copies) {

@@ -54,7 +54,7 @@ export function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   return new DamagedApiKey(key.id, 'its fields must match its checksum');
 }
 
-// In a damaged file, a value may be no integer. It stays unchanged, and `parseStoredApiKey` refuses it.
+// In a damaged file, a value may be no integer. Such a value stays unchanged, and `parseStoredApiKey` refuses it.
 
 function toDate(ms: unknown): unknown {
   if (ms === null) return undefined;

@@ -16,7 +16,7 @@ import { ARCHIVE_STATEMENTS, COUNTER_QUERY } from './statements.ts';
  */
 const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 
-/** A value that breaks a rule of its table. Every read of the row reports it. */
+/** A value that breaks a rule of its table. Every read of the row reports this. */
 const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /** https://www.sqlite.org/pragma.html#pragma_integrity_check counts the rows of the table from 1. */

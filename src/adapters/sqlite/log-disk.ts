@@ -73,7 +73,6 @@ export class LogDisk {
   /** The end of the last complete checkpoint, or of the recovery. */
   #checkpointedAt = new Date();
 
-  /** @throws the error of `node:fs` */
   constructor(db: DatabaseSync, host: StorageHost, meter?: StorageMeter) {
     this.#db = db;
     this.#file = fileOf(db);

@@ -40,7 +40,7 @@ export class SqlitePetArchive implements PetArchive {
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
-    // These are copies, because the caller may change its objects during the wait.
+    // Copies, because the caller may change its objects during the wait.
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });

@@ -38,7 +38,7 @@ export class SqlitePetRepository implements PetRepository {
   }
 
   async insertOnce({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
-    // These are copies, because the caller may change its objects during the wait.
+    // Copies, because the caller may change its objects during the wait.
     const pet: NewPet = { name, categoryId, status };
     const key = idempotency && { ...idempotency };
     return this.#commits.insert((batch) => this.#storeOne(batch, pet, key));

@@ -8,7 +8,6 @@ import { PET_STATEMENTS } from './statements.ts';
 /** The longest wait for the disk, and for the write lock, which a command holds for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** Reads the last id, and also a random pet. */
 const LAST_ID = `SELECT (${PET_STATEMENTS.lastId}) AS lastId, (SELECT id FROM pets
   WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets) ORDER BY id LIMIT 1)`;
 

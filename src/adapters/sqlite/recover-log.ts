@@ -57,7 +57,7 @@ function framesOf(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['log']);
 }
 
-/** Replaces the log by a copy, and empties the old file, so that closing its connection checkpoints nothing. */
+/** Replaces the log by a copy, and empties the old file, so that closing the first connection checkpoints nothing. */
 async function replaceLog(wal: string): Promise<void> {
   // A killed start may have left this file. The service lock keeps other starts out.
   await rm(`${wal}.partial`, { force: true });

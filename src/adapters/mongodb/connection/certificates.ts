@@ -29,7 +29,7 @@ export async function readCertificates({ options }: MongoClient): Promise<void> 
 }
 
 /**
- * Reads the certificates again when a connection fails, because new certificates may be the reason. The driver soon
+ * Reads the certificates again when a connection fails, because the files may have new certificates. The driver soon
  * connects again.
  *
  * @returns a function that reads the certificates immediately, and logs the result

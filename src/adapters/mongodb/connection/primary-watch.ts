@@ -16,7 +16,6 @@ const WAIT_MS = 500;
 
 /** Logs when the primary is lost or found. Calls wait here for a primary: see docs/explanation/confirmed-reads.md. */
 export class PrimaryWatch {
-  /** A standalone server counts as a primary. */
   hasPrimary = true;
   isInMinority = false;
   /** The time since which no primary has had a majority, on the clock of `performance.now()`. */
@@ -51,7 +50,6 @@ export class PrimaryWatch {
     return (this.#waiter ??= Promise.withResolvers<void>()).promise;
   }
 
-  /** The primary has shown that it has a majority. */
   onMajorityProof(): void {
     if (this.isInMinority) this.lostMs = performance.now();
   }

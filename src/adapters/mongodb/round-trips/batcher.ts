@@ -17,7 +17,6 @@ export class Batcher<Item, Reply> {
   readonly #send: (items: readonly Item[]) => Promise<Reply>;
   readonly #pace: Required<Pace>;
   readonly #waiting: Batch<Item, Reply>[] = [];
-  /** The latest round trip, while it delays the next. */
   #pendingReply: Promise<Reply> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
