@@ -117,7 +117,7 @@ function lastId(db: DatabaseSync): bigint {
 async function openBackup(path: string): Promise<DatabaseSync> {
   return openOrRelease(path, undefined, async (file, resources) => {
     const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(file + suffix));
-    // `openSnapshot` refuses everything that is not a database.
+    // `openSnapshot` below refuses a file that is no database.
     if (!isAlone || fileFormatOf(file) === 2) {
       throw new StorageSetupError(
         `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,

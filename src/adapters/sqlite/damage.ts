@@ -66,10 +66,10 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
 export function schemaProblems(db: DatabaseSync): readonly string[] {
   using model = new DatabaseSync(':memory:', { readBigInts: true });
   migrateSchema(model, readVersion(db));
-  const stored = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
-  const expected = model.prepare('SELECT type, name, sql FROM sqlite_schema').all();
-  return expected.flatMap(({ type, name = null, sql }) => {
-    const row = stored.get(name);
+  const findStored = db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
+  const expectedObjects = model.prepare('SELECT type, name, sql FROM sqlite_schema').all();
+  return expectedObjects.flatMap(({ type, name = null, sql }) => {
+    const row = findStored.get(name);
     if (row === undefined) return [`the ${String(type)} ${String(name)} is missing`];
     return row['sql'] === sql ? [] : [`the ${String(type)} ${String(name)} has another definition`];
   });

@@ -112,21 +112,21 @@ export async function openSqliteForReading(path: string, mayBeDamaged = false): 
       refuseOtherVersion(db);
       if (!mayBeDamaged) refuseDamaged(db);
     });
-    const keys = new SqliteApiKeyRepository(db, refusedWrite);
+    const keys = new SqliteApiKeyRepository(db, refuseWrite);
     const list = async () => {
-      const found = await keys.list();
+      const listedKeys = await keys.list();
       if (isImmutable && statSync(file, { bigint: true }).mtimeNs !== mtimeNs) {
         throw new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`);
       }
-      return found;
+      return listedKeys;
     };
-    const archive = new SqlitePetArchive(db, refusedWrite);
+    const archive = new SqlitePetArchive(db, refuseWrite);
     return { archive, keys: { list }, inspector: sqliteInspector(db), close: () => resources.disposeAsync() };
   });
 }
 
 /** SQLite refuses every write on a read-only connection. */
-const refusedWrite: DurableWrite = async (write) => retryAndTranslate(write);
+const refuseWrite: DurableWrite = async (write) => retryAndTranslate(write);
 
 /** If `open` fails, releases `resources` in reverse order, and translates the error. */
 export async function openOrRelease<T>(
