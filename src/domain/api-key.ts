@@ -4,10 +4,10 @@ import { isSha256, SHA_256_RULE } from './sha-256.ts';
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** In code points. */
+/** In Unicode code points. */
 export const KEY_LABEL_MAX_LENGTH = 64;
 
-/** A key that obeys every rule. Only {@link newApiKey} makes one. */
+/** A key that obeys every rule and has no id yet. Only {@link newApiKey} makes such a key. */
 export type NewApiKey = {
   /** 1 to {@link KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them. */
   readonly label: string;
@@ -18,7 +18,7 @@ export type NewApiKey = {
   readonly expiresAt?: Date;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
-  /** In a successor: the id of the first key. Idempotency keys belong to a key and its successors. */
+  /** In a key that replaces another key: the id of the first key. Both keys share their idempotency keys. */
   readonly originId?: string;
 };
 
@@ -33,7 +33,7 @@ export type ApiKey = NewApiKey & {
   readonly id: string;
   /** SHA-256 of the token: 64 lower-case hex digits. */
   readonly digest: string;
-  /** A revoked key is invalid for good. */
+  /** A revoked key never becomes valid again. */
   readonly revokedAt?: Date;
   /** Updated at most once per minute. */
   readonly lastUsedAt?: Date;
@@ -51,7 +51,7 @@ export class InvalidApiKey extends Error {
   }
 }
 
-/** Control, format and invisible characters could deceive the reader of a terminal. U+2800 looks like a space. */
+/** No control, format or invisible characters: they could deceive a reader. U+2800 looks like a space. */
 const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
 const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
@@ -120,16 +120,16 @@ export function storedApiKey<Key extends NewApiKey>(key: Key): Key {
   return Object.fromEntries(stored) as Key;
 }
 
-/** The key with this end, unless the key has the same kind of end earlier. */
-export function endedKey(key: ApiKey, end: 'revokedAt' | 'expiresAt', at: Date): ApiKey {
-  const earlier = key[end];
-  return earlier !== undefined && earlier <= at ? key : { ...key, [end]: at };
+/** Sets `revokedAt` or `expiresAt` to `at`, unless that field has an earlier time. */
+export function endedKey(key: ApiKey, field: 'revokedAt' | 'expiresAt', at: Date): ApiKey {
+  const oldTime = key[field];
+  return oldTime !== undefined && oldTime <= at ? key : { ...key, [field]: at };
 }
 
-/** `revokedAt` counts even if it is in the future: the clock of the host that revoked the key may be ahead. */
+/** A future `revokedAt` counts, because the clock of the host that revoked the key may be ahead. */
 export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
-  // An invalid date compares false, so a key with an invalid date is expired.
+  // Every comparison with an invalid date is false, so a key with such a date is expired.
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
 }
 

@@ -9,14 +9,14 @@ export const DEFAULT_PET_STATUS: PetStatus = 'available';
 export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * An import leaves 10^15 ids for new pets: 1,500 years at 20,000 creates per second, or 1,000 restored backups of
- * {@link SKIPPED_PET_IDS} ids each.
+ * An import leaves 10^15 ids for new pets. They last 1,500 years at 20,000 creates per second, or for 1,000 restored
+ * backups, each of which skips {@link SKIPPED_PET_IDS} ids.
  */
 export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
 /**
- * A restored storage skips this many ids, because the original storage may have assigned them after the backup: 19
- * months at 20,000 creates per second.
+ * A restored storage skips this many ids, because the original storage may have assigned them after the backup. They
+ * last 19 months at 20,000 creates per second.
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 
@@ -38,11 +38,11 @@ export type PetDraft = {
 };
 
 /**
- * A pet that obeys every rule and has no id yet. Only {@link newPet} makes one. No field is optional, so the compiler
- * names every place that misses a new field: a missing value is `undefined`.
+ * A pet that obeys every rule and has no id yet. Only {@link newPet} makes such a pet. No field is optional (a missing
+ * value is `undefined`), so the compiler names every place where a new field is missing.
  */
 export type NewPet = {
-  /** 1 to 255 code points, see {@link petNameProblem}. Stored verbatim. */
+  /** 1 to 255 code points: see {@link petNameProblem}. Stored unchanged. */
   readonly name: string;
   /** Any int64: the API has no categories to compare it with. */
   readonly categoryId: bigint;
@@ -72,8 +72,8 @@ export const PET_RULES: { readonly [Field in keyof NewPet]: (value: unknown) => 
 };
 
 /**
- * The fields since the first release. A new field comes last, because stored fingerprints and checksums depend on the
- * order.
+ * The fields that were added after the first release. Add a new field at the end, because stored fingerprints and
+ * checksums depend on the order.
  */
 const LATER_FIELDS: { readonly [Field in Exclude<keyof NewPet, 'name' | 'categoryId' | 'status'>]: true } =
   {};
@@ -92,7 +92,8 @@ export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet
 }
 
 /**
- * Callers share pets, so pets are frozen. A field with an object, such as a list, does not compile: copy and freeze it.
+ * Pets are frozen, because callers share them. A field with an object, such as a list, does not compile: copy and
+ * freeze the object.
  */
 function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
   return Object.freeze(pet);
@@ -103,7 +104,7 @@ type Primitive<Value> = Value extends string | bigint | number | boolean | undef
 /** @returns every broken rule, as a phrase such as "status must be …", without the value of the field */
 export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
   const phrases: string[] = [];
-  // `Object.entries` is slower, and every pet of a list is checked.
+  // Faster than `Object.entries`, and every pet of a list is checked.
   for (const field in PET_RULES) {
     const problem = PET_RULES[field as keyof NewPet](fields[field as keyof NewPet]);
     if (problem !== undefined) phrases.push(`${field} ${problem}`);
@@ -113,7 +114,7 @@ export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): rea
 
 /**
  * Two pets have equal texts if and only if their fields are equal. Stored fingerprints and checksums depend on the
- * texts, so a later field that is `undefined` has no text.
+ * texts, so a {@link LATER_FIELDS later field} that is `undefined` has no text.
  */
 export function petTexts(
   pet: NewPet,
@@ -143,7 +144,7 @@ export function petIdsLeft(lastId: bigint): bigint {
   return lastId < MAX_PET_ID ? MAX_PET_ID - lastId : 0n;
 }
 
-/** @returns a warning if one more restored backup would need more ids than are left, otherwise `undefined` */
+/** @returns a warning if too few ids are left to restore another backup, otherwise `undefined` */
 export function petIdsWarning(lastId: bigint): string | undefined {
   if (petIdsLeft(lastId) >= SKIPPED_PET_IDS) return undefined;
   return `fewer than ${SKIPPED_PET_IDS} ids are left for new pets`;
@@ -160,7 +161,7 @@ export const PET_NAME_MAX_LENGTH = 255;
 const CONTROL = '\\x00-\\x1f\\x7f';
 
 /**
- * No control character, and at least one character that is not white space. Generated clients use the pattern:
+ * No control character, and at least one character that is not white space. Generated clients use the pattern, too:
  * docs/decisions.md, "The pattern of a name is written for every dialect". A match takes linear time, because two
  * adjacent repeats never match the same character.
  */
@@ -171,7 +172,7 @@ const control = new RegExp(`[${CONTROL}]`);
 
 /** @returns a phrase that follows the word "name", or `undefined` for a valid name */
 export function petNameProblem(name: string): string | undefined {
-  // A text never has more code points than code units.
+  // Counts code points only in a long text: no text has more code points than code units.
   if (name.length > PET_NAME_MAX_LENGTH && Array.from(name).length > PET_NAME_MAX_LENGTH) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }

@@ -11,8 +11,9 @@ export const RATE_LIMIT_MAX: RateLimit = { requests: 1_000_000_000, seconds: 86_
 
 /** A window after a request was counted. */
 export type WindowState = {
-  /** The requests of this window, with the counted one. */
+  /** The requests in this window, including the counted request. */
   readonly count: number;
+  /** Until the end of the window. */
   readonly leftMs: number;
 };
 

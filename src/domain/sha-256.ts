@@ -1,6 +1,6 @@
 const SHA_256 = /^[0-9a-f]{64}$/;
 
-/** Follows the name of the value. */
+/** A phrase that follows the name of the value. */
 export const SHA_256_RULE = 'must be 64 lower-case hex digits';
 
 export function isSha256(value: unknown): value is string {

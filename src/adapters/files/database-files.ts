@@ -2,17 +2,17 @@ import * as fs from 'node:fs';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** Such a file may be empty while a service depends on it. */
-const BESIDE = /-wal$|-shm$|-journal$|\.lock$/i;
+/** The endings of files beside a database. Such a file may be empty while a service depends on it. */
+const ENDING_BESIDE_DATABASE = /-wal$|-shm$|-journal$|\.lock$/i;
 
 /**
- * Refuses such a name, whether or not the database exists.
+ * Refuses the name of a file beside a database, whether or not the database exists.
  *
- * @param file without symbolic links
+ * @param file a path without symbolic links
  * @throws {StorageSetupError}
  */
 export function refuseNameBesideDatabase(file: string): void {
-  const [ending] = BESIDE.exec(file) ?? [];
+  const [ending] = ENDING_BESIDE_DATABASE.exec(file) ?? [];
   if (ending === undefined) return;
   throw new StorageSetupError(
     `${file} cannot be used: ${ending} is for files beside a database; choose another name`,
@@ -20,14 +20,14 @@ export function refuseNameBesideDatabase(file: string): void {
 }
 
 /**
- * Refuses a file that has a file of a database beside it, or would be one.
+ * Refuses a file that has files of a database beside it, or has the name of such a file.
  *
- * @param file without symbolic links
+ * @param file a path without symbolic links
  * @throws {StorageSetupError}
  */
 export function refuseFileBesideDatabase(file: string): void {
   refuseNameBesideDatabase(file);
-  // Opening a pipe would wait for its other end.
+  // Opening a pipe would wait for a program at its other end.
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`${file} is not a regular file`);
   }
@@ -45,7 +45,7 @@ export function belongsToDatabase(file: string): StorageSetupError {
  * @throws the error of `node:fs`
  */
 export function resolveLinks(path: string): string {
-  // `existsSync` would not throw at a link that leads to itself.
+  // Unlike `existsSync`, `statSync` throws for a link that leads to itself.
   if (fs.statSync(path, { throwIfNoEntry: false }) !== undefined) return fs.realpathSync(path);
   const directory = dirname(resolve(path));
   if (fs.statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);

@@ -10,7 +10,7 @@ const DIRECTORY_MODE = 0o700;
 
 /**
  * Syncs a file or a directory. No SQLite connection of this process may have the file open, because closing the file
- * here would release its locks: see docs/explanation/group-commit.md#checkpoints.
+ * here would release the locks of SQLite: see docs/explanation/group-commit.md#checkpoints.
  */
 async function sync(path: string): Promise<void> {
   await using file = await open(path);
@@ -20,13 +20,13 @@ async function sync(path: string): Promise<void> {
 /** Creates a missing directory and its missing parents, durably: see "A file gets its name" in docs/decisions.md. */
 export async function createDirectory(path: string): Promise<void> {
   const parent = dirname(path);
-  // A killed start may not have synced the parent. Some parents cannot be synced.
+  // An earlier start may have been killed before this sync. Some parents cannot be synced.
   if (existsSync(path)) return sync(parent).catch(() => {});
   if (parent !== path) await createDirectory(parent);
   try {
     await mkdir(path, DIRECTORY_MODE);
   } catch (error) {
-    // Another process may have created it.
+    // Another process may have created the directory.
     if (!existsSync(path)) throw error;
   }
   await sync(parent);
@@ -39,7 +39,7 @@ export async function createDirectory(path: string): Promise<void> {
  * @throws the error of `node:fs`
  */
 export async function createFile(file: string): Promise<void> {
-  // A killed start may have left an empty file without a sync.
+  // An empty file may come from an earlier start that was killed before the sync.
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   await createDirectory(dirname(file));
   // Never opens an existing file: see `sync`.
@@ -50,15 +50,15 @@ export async function createFile(file: string): Promise<void> {
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];
 
 export type WholeFile = {
-  /** Throws when the target must not be written. Called at first, and again before the file gets its name. */
+  /** Throws when the target must not be written. Called first, and once more before the file is renamed. */
   readonly check: (target: string) => void;
-  /** Writes the empty file of this name, and leaves it closed. */
+  /** Fills the empty file `partial`, and closes it. */
   readonly write: (partial: string) => Promise<void>;
 };
 
 /**
- * Writes `FILE.partial`, and renames it when it is complete and on the disk. Follows a symbolic link. An older file
- * keeps its permissions. A failure leaves nothing.
+ * Writes `FILE.partial`, and renames it when it is complete and on the disk. Follows a symbolic link. The new
+ * file has the permissions of the file that it replaces. A failure leaves no part of the new file.
  *
  * @throws {StorageSetupError} when the file cannot be written
  * @throws the error of `check` or `write`
@@ -81,7 +81,7 @@ export async function writeWholeFile(path: string, { write, check }: WholeFile):
     }
     await sync(dirname(target));
   } catch (error) {
-    // An error of the system or of SQLite.
+    // Only errors of the system and of SQLite are translated.
     if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
     const problem =
       'path' in error && 'code' in error && error.code === 'EEXIST'
@@ -92,7 +92,7 @@ export async function writeWholeFile(path: string, { write, check }: WholeFile):
 }
 
 /**
- * Writes a whole file that does not exist yet, and that only its owner can read.
+ * Writes a complete new file, which only its owner can read.
  *
  * @throws {StorageSetupError} when the path exists or the file cannot be written
  * @throws the error of `write`
@@ -110,7 +110,7 @@ export async function writeNewFile(path: string, write: WholeFile['write']): Pro
 
 /** @throws {StorageSetupError} */
 export function refuseExisting(file: string): void {
-  // `existsSync` reports a dangling symbolic link as absent.
+  // `existsSync` would not find a symbolic link without a target.
   if (lstatSync(file, { throwIfNoEntry: false })) {
     throw new StorageSetupError(`${file} exists; choose another FILE`);
   }

@@ -27,33 +27,33 @@ import type { RequestLog } from './contract/request-log.ts';
 export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
-  /** The limit of an API key without its own. `undefined`: no limit. */
+  /** The limit of an API key that has no limit of its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;
   readonly log: RequestLog;
-  /** Base of absolute URLs, without a trailing slash. `undefined`: the request decides. */
+  /** Base of absolute URLs, without a trailing slash. `undefined`: taken from the request. */
   readonly publicUrl: string | undefined;
-  /** Whether a proxy sets `X-Forwarded-Proto`, `-Host` and `-For`. */
+  /** Whether a proxy sets `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-For`. */
   readonly trustProxy: boolean;
-  /** Pages of these origins may use the API. Each is written as a browser sends it. Empty: CORS is off. */
+  /** Web pages of these origins may use the API. Written as in the `Origin` header. Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
 };
 
 /** Paths are case-sensitive and have no trailing slash. */
-const CANONICAL = { strict: true, sensitive: true };
+const ROUTER_OPTIONS = { strict: true, sensitive: true };
 
 /** The order of the middleware is the order of the checks. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
   const urls = { baseUrl: base, basePath: URL.parse(publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '' };
-  const authenticated = authenticate(tokens);
-  const operations = new Router<State>(CANONICAL);
+  const authentication = authenticate(tokens);
+  const operations = new Router<State>(ROUTER_OPTIONS);
   for (const { method, route, answer } of OPERATIONS) {
-    operations[method](route, ...answer({ ...dependencies, ...urls, authenticate: authenticated }));
+    operations[method](route, ...answer({ ...dependencies, ...urls, authenticate: authentication }));
   }
-  const publicRouter = new Router<State>(CANONICAL);
+  const publicRouter = new Router<State>(ROUTER_OPTIONS);
   const publicPaths = addPublicRoutes(publicRouter, { ...dependencies, ...urls });
 
   const hasCors = corsOrigins.length > 0;
@@ -65,8 +65,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
   app.use(announceDeprecations(OPERATIONS, base)).use(checkLength);
   if (hasCors) app.use(answerPreflight(corsOrigins, methods));
-  app.use(authenticated).use(limitRate(limiter, rateLimit, log));
-  // Two routers: a router compares each request with all of its routes.
+  app.use(authentication).use(limitRate(limiter, rateLimit, log));
+  // Two routers save time, because a router compares each request with all of its routes.
   app.use(operations.routes()).use(publicRouter.routes());
   const paths = [...OPERATIONS.map(({ route }) => route), ...publicPaths];
   return listenerOf(app.use(answerMethods(paths, methods)));
@@ -80,7 +80,7 @@ function listenerOf(app: Pick<Koa, 'callback'>): RequestListener {
 function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   const app = new Koa<State>();
   app.on('error', (error: Error, { req, state }: RouterContext<State>) => {
-    // Koa also reports a client that has left.
+    // Koa also reports that a client has disconnected.
     if (!req.socket.destroyed) log.failed(error, state.requestId);
   });
   app.use(logRequest(log, trustProxy));
@@ -94,12 +94,12 @@ const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 /**
  * Serves `/metrics` without authentication: use a port that only operators can reach.
  *
- * @param text called for each scrape
+ * @param metricsText called for each scrape
  */
-export function createMetricsApp(text: () => Promise<string>, log: RequestLog): RequestListener {
-  const router = new Router<State>(CANONICAL);
+export function createMetricsApp(metricsText: () => Promise<string>, log: RequestLog): RequestListener {
+  const router = new Router<State>(ROUTER_OPTIONS);
   router.get('/metrics', async (ctx) => {
-    ctx.body = await text();
+    ctx.body = await metricsText();
     ctx.type = TEXT_FORMAT;
   });
   const app = newApp(log, false).use(checkTarget).use(checkLength).use(router.routes());

@@ -27,7 +27,7 @@ const PAGE_HEADERS = {
 
 export function addPublicRoutes(router: Router<State>, dependencies: Dependencies): readonly string[] {
   const { probe, isDraining, baseUrl, basePath } = dependencies;
-  /** Loaded by the first request. After a failure, the next request tries again. */
+  /** Loaded by the first request. After a failed load, the next request loads the page again. */
   let docs: Promise<DocsPage> | undefined;
   const load = () => {
     docs ??= loadDocsPage();
@@ -36,20 +36,20 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   };
 
   const routes: Record<string, RouterMiddleware<State>> = {
-    /** Never calls the storage: restarting the process would not repair a storage. */
+    /** Does not check the storage, because the restart that follows a failed check would not repair a storage. */
     '/livez': (ctx) => void (ctx.body = OK),
 
     '/readyz': async (ctx) => {
       if (isDraining()) throw SHUTTING_DOWN;
       const { lastId } = await probe.check();
       const warning = petIdsWarning(lastId);
-      // Still ready, because reads work and no other instance has more ids.
+      // Few ids do not make the service unready: reads work, and other instances have the same ids.
       ctx.body = warning === undefined ? OK : JSON.stringify({ status: 'ok', warnings: [warning] });
     },
 
     '/openapi.json': (ctx) => void (ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)))),
 
-    /** Lists addresses for a program, and redirects a browser to the page. */
+    /** Lists addresses for a program, and redirects a browser to `/docs`. */
     '/': (ctx) => {
       const base = baseUrl(ctx.req);
       ctx.vary('Accept');
@@ -76,7 +76,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   return Object.keys(routes);
 }
 
-/** A TLS socket keeps the memory of its largest write until it closes. */
+/** Portions are small, because a TLS socket keeps the memory of its largest write until the socket closes. */
 const PORTION_BYTES = 16 * 1024;
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {

@@ -2,7 +2,7 @@ import { isInt64, type Pet } from '../../domain/pet.ts';
 
 declare global {
   interface JSON {
-    // In V8, not yet in TypeScript's library: https://github.com/tc39/proposal-json-parse-with-source
+    // V8 has these functions, TypeScript's library does not yet: https://github.com/tc39/proposal-json-parse-with-source
     parse(
       text: string,
       reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
@@ -12,7 +12,8 @@ declare global {
 }
 
 /**
- * A number that is mathematically an int64 (`7`, `1.0`, `1e3`) becomes a `bigint`, any other number the nearest double.
+ * Parses JSON. A number that is mathematically an int64 (`7`, `1.0`, `1e3`) becomes a `bigint`, and any other number becomes the
+ * nearest double.
  *
  * @throws {SyntaxError} if the text is not JSON
  * @throws {RangeError} if the text is nested too deeply
@@ -26,7 +27,7 @@ export function parseJson(text: string): unknown {
 
 /** May confuse keys that have escapes: see {@link withPlainKeys}. */
 function parseNatively(text: string): unknown {
-  // A reviver is much slower.
+  // A reviver (a function that is called for each value) is much slower.
   if (!NESTED_OR_INEXACT.test(text)) return withBigInts(JSON.parse(text));
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? (int64(source) ?? value) : value,
@@ -36,7 +37,7 @@ function parseNatively(text: string): unknown {
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")([ \t\n\r]*:)?/g;
 
 /**
- * Removes needless escapes from keys. V8 can take `"\u0073tatus"` for a key of an earlier text: see
+ * Removes needless escapes from keys. V8 can confuse `"\u0073tatus"` with a key of an earlier text: see
  * docs/explanation/a-request.md.
  */
 function withPlainKeys(text: string): string {
@@ -45,7 +46,7 @@ function withPlainKeys(text: string): string {
   );
 }
 
-/** Text without a match is flat, and its numbers are integers of at most 15 digits, which a double holds exactly. */
+/** A text without a match has no nesting, and only integers of at most 15 digits, which a double holds exactly. */
 const NESTED_OR_INEXACT = /.[[{]|\d(?:[.eE]|\d{15})/s;
 
 function withBigInts(value: unknown): unknown {
@@ -65,21 +66,21 @@ function int64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
   if (digits === '') return 0n;
-  // The lookbehind keeps the time linear: only the first of many zeros is tried.
+  // The lookbehind keeps the time linear, because a match can begin only at the first of many zeros.
   const significant = digits.replace(/(?<!0)0+$/, '');
   const zeros = digits.length - significant.length + Number(exponent) - fraction.length;
-  // An int64 has at most 19 digits. Checked before `repeat`, because of numbers such as `1e999999999`.
+  // An int64 has at most 19 digits. Checked before `repeat`, for numbers such as `1e999999999`.
   if (zeros < 0 || significant.length + zeros > 19) return undefined;
   const value = BigInt(sign + significant + '0'.repeat(zeros));
   return isInt64(value) ? value : undefined;
 }
 
-/** `JSON.stringify` of the result writes every digit of an int64. */
+/** `JSON.stringify` writes every digit of the int64 values in the result. */
 export function petJson({ id, name, categoryId, status }: Pet): Record<keyof Pet, unknown> {
   return { id: exactNumber(id), name, categoryId: exactNumber(categoryId), status };
 }
 
-/** V8 writes a number much faster than `rawJSON`. */
+/** V8 writes a number much faster than the object of `rawJSON`. */
 function exactNumber(value: bigint): number | object {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : JSON.rawJSON(String(value));

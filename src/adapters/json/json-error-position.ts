@@ -1,12 +1,12 @@
 /** Counted from 1. A column is a UTF-16 code unit, as in most editors. */
 export type Position = { readonly line: number; readonly column: number };
 
-/** @param error thrown by `JSON.parse`. Only its message has the offset, and not in every case */
+/** @param error an error of `JSON.parse`. Some messages have the offset */
 export function jsonErrorPosition(text: string, { message }: SyntaxError): Position {
   const [, reported] = /at position (\d+)/.exec(message) ?? [];
   const offset = reported === undefined ? firstMisplacedToken(text) : Number(reported);
-  const before = text.slice(0, offset).split('\n');
-  return { line: before.length, column: before.at(-1)!.length + 1 };
+  const lines = text.slice(0, offset).split('\n');
+  return { line: lines.length, column: lines.at(-1)!.length + 1 };
 }
 
 const SPACE = /[ \t\n\r]*/y;
@@ -16,17 +16,17 @@ const VALUE = /^(?:[[{"]|-?\d|true|false|null)/;
 /** The offset of the first token that is no value where a value must be, or the end of the tokens. */
 function firstMisplacedToken(text: string): number {
   // The text must begin with a value, as if a colon came before.
-  let before = ':';
+  let previous = ':';
   for (let offset = 0; ; ) {
     SPACE.lastIndex = offset;
     SPACE.exec(text);
     const start = SPACE.lastIndex;
     TOKEN.lastIndex = start;
     const token = TOKEN.exec(text)?.[0] ?? '';
-    const isValueDue = ['[', ',', ':'].includes(before);
-    if (isValueDue && !VALUE.test(token) && !(before === '[' && token === ']')) return start;
+    const isValueDue = ['[', ',', ':'].includes(previous);
+    if (isValueDue && !VALUE.test(token) && !(previous === '[' && token === ']')) return start;
     if (token === '') return start;
-    before = token;
+    previous = token;
     offset = start + token.length;
   }
 }

@@ -2,8 +2,8 @@ import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
 /**
- * @param sizeBytes of all blocks together
- * @param refusal makes an error. The phrase `problem` follows the name of the file
+ * @param sizeBytes the size of all blocks together
+ * @param refusal makes an error from a phrase that follows the name of the file
  */
 export async function* gunzipped(
   blocks: AsyncIterable<Buffer>,
@@ -11,7 +11,7 @@ export async function* gunzipped(
   refusal: (problem: string) => Error,
 ): AsyncGenerator<Buffer> {
   const output = createGunzip();
-  // An error of either side also ends the loop.
+  // An error of `blocks` or `output` also ends the loop.
   pipeline(blocks, output, () => {});
   try {
     for await (const block of output) yield block as Buffer;

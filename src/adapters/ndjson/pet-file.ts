@@ -13,7 +13,7 @@ import { isCompressed, PetFileError } from './write-pet-file.ts';
 /** A pet takes at most about 4,000 bytes, even with every character escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** One bit for each beginning of an idempotency key, seven hexadecimal digits. */
+/** One bit for each value of the first seven hexadecimal digits of an idempotency key. */
 const FILTER_BYTES = 2 ** 25;
 
 /** One JSON object per line, in ascending order of id. See "A file of pets" in docs/decisions.md. */
@@ -32,7 +32,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Copies standard input to a file without a name.
+   * Copies standard input to a file without a name, which can be read twice.
    *
    * @throws {PetFileError} when the file cannot be written
    */
@@ -56,7 +56,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   static async open(path: string): Promise<PetFile> {
     const compressed = isCompressed(path);
     try {
-      // Opening a pipe would wait for its other end.
+      // Opening a pipe would wait for a program at its other end.
       if ((await stat(path)).isFile()) {
         const file = await open(path);
         return new PetFile(path, file, (await file.stat()).size, compressed);
@@ -73,7 +73,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Checks the file once, however often it is called.
+   * Checks the file at the first call. Later calls return the same result.
    *
    * @throws {PetFileError} naming the first bad line
    */
@@ -85,16 +85,16 @@ export class PetFile implements PetSource, AsyncDisposable {
     let count = 0;
     let lastId = 0n;
     const filter = new Uint8Array(FILTER_BYTES);
-    const suspects = new Set<string>();
+    const suspectKeys = new Set<string>();
     for await (const pets of this.#pets()) {
       count += pets.length;
       for (const { idempotency } of pets) {
-        if (idempotency !== undefined && isMarked(filter, idempotency.key)) suspects.add(idempotency.key);
+        if (idempotency !== undefined && wasMarked(filter, idempotency.key)) suspectKeys.add(idempotency.key);
       }
       lastId = pets.at(-1)?.id ?? lastId;
       onProgress({ doing: 'checking', done: count, total: undefined });
     }
-    if (suspects.size > 0) for await (const _ of this.#pets(suspects));
+    if (suspectKeys.size > 0) for await (const _ of this.#pets(suspectKeys));
     return { count, greatestId: lastId, lastId };
   }
 
@@ -114,8 +114,8 @@ export class PetFile implements PetSource, AsyncDisposable {
     await this.#file.close();
   }
 
-  /** @param suspects idempotency keys that may occur only once */
-  async *#pets(suspects?: ReadonlySet<string>): AsyncGenerator<readonly ArchivedPet[]> {
+  /** @param suspectKeys idempotency keys whose second occurrence is refused */
+  async *#pets(suspectKeys?: ReadonlySet<string>): AsyncGenerator<readonly ArchivedPet[]> {
     const found = new Set<string>();
     let line = 0;
     let lastId = 0n;
@@ -138,7 +138,7 @@ export class PetFile implements PetSource, AsyncDisposable {
         if (problem !== undefined) throw refusal(problem);
         const { key = '' } = pet.idempotency ?? {};
         if (found.has(key)) throw refusal('the idempotency key is also that of an earlier pet');
-        if (suspects?.has(key) === true) found.add(key);
+        if (suspectKeys?.has(key) === true) found.add(key);
         lastId = pet.id;
         pets.push(pet);
       }
@@ -155,8 +155,8 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 }
 
-/** @returns whether this key, or rarely another one with the same bit, was marked before */
-function isMarked(filter: Uint8Array, key: string): boolean {
+/** Marks the bit of the key. Returns whether this key, or rarely another key, has marked the bit before. */
+function wasMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
   const [byte, mask] = [bit >> 3, 1 << (bit & 7)];
   const before = filter[byte]!;

@@ -16,7 +16,7 @@ const HASH_RULES = { key: hashProblem, fingerprint: hashProblem } satisfies Reco
   unknown
 >;
 
-/** Ignoring an unknown field would lose its data. */
+/** Reports unknown fields, because ignoring a field would lose its data. */
 function problemsOf(fields: Fields, rules: Rules, path = ''): readonly string[] {
   return Object.keys({ ...rules, ...fields }).flatMap((field) => {
     const problemOf = Object.hasOwn(rules, field) ? rules[field]! : () => 'is not a field of a pet';
@@ -40,13 +40,13 @@ function petLine({ idempotency, ...pet }: ArchivedPet): string {
   return JSON.stringify({ ...petJson(pet), idempotency: hashes });
 }
 
-/** Recognizes a form that other tools write. */
+/** Recognizes a JSON array, which other tools write. */
 export function formProblem(start: string): string | undefined {
   if (!/^\s*\[/.test(start)) return undefined;
   return 'is a JSON array; write one pet per line, such as with: jq -c .[] (jq 1.7 or later)';
 }
 
-/** A line that continues in the next line, as in indented JSON. */
+/** The end of a line that the next line continues, as in indented JSON. */
 const CONTINUES = /[{[,:]\s*$/;
 
 /** Returns a pet, or all problems of the line in one text. */

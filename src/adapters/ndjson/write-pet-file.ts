@@ -7,7 +7,7 @@ import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { type WholeFile, writeWholeFile } from '../files/durable-files.ts';
 import { petLines } from './pet-line.ts';
 
-/** The message is one line that starts with the path and the line number. */
+/** The message is one line that starts with the path. */
 export class PetFileError extends Error {
   readonly kind = 'pet-file';
   readonly fault = 'operator';
@@ -18,7 +18,7 @@ export class PetFileError extends Error {
   }
 }
 
-/** A plain file with the suffix of another compression would mislead other programs. */
+/** Refused, because a file with such a suffix and without this compression would mislead other programs. */
 const OTHER_COMPRESSIONS = ['.zst', '.xz', '.bz2', '.br'];
 
 /** @throws {PetFileError} for the suffix of another compression than gzip */
@@ -32,11 +32,11 @@ export function isCompressed(path: string): boolean {
 }
 
 /**
- * Replaces an older file when all pets are written. Follows a symbolic link.
+ * Replaces an existing file after all pets are written. Follows a symbolic link.
  *
  * @throws {StorageSetupError} when the file cannot be written
- * @throws {PetFileError} when the suffix is that of another compression
- * @throws the error of `check` and of the pets
+ * @throws {PetFileError} when the path has the suffix of another compression than gzip
+ * @throws the error of `check` or of `pets`
  */
 export async function writePetFile(
   path: string,

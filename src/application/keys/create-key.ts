@@ -22,9 +22,9 @@ export class CreateKey {
   }
 
   /**
-   * @param deliver default: does nothing. After an error of `deliver` the token is lost, so the key is revoked
-   * @throws {InvalidApiKey} nothing is stored
-   * @throws {ApiKeyIdTaken | DamagedApiKey} the minted id is not free; nothing is stored
+   * @param deliver passes the token on. An error of `deliver` loses the token, so the key is then revoked
+   * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
+   * @throws {ApiKeyIdTaken | DamagedApiKey} when the new id is already taken; nothing is stored
    * @throws {StorageUnavailable} the key may be stored
    */
   async execute(draft: ApiKeyDraft, deliver: Deliver = () => {}): Promise<CreatedKey> {

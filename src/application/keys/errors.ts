@@ -22,7 +22,7 @@ export class ApiKeyNotActive extends Error {
   }
 }
 
-/** The other key is unchanged. */
+/** Another key has the id, and stays unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
   readonly fault = 'client';

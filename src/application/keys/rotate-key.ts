@@ -6,7 +6,7 @@ import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 export type Rotation = {
   /** The old key stays valid for this time, at least 0 ms. */
   readonly overlapMs: number;
-  /** The end of the new key. Default: never. */
+  /** When the new key expires. Default: never. */
   readonly expiresAt?: Date | undefined;
 };
 
@@ -23,20 +23,20 @@ export class RotateKey {
   }
 
   /**
-   * The old key is unchanged until the new key is delivered. Never extends the life of the old key.
+   * The old key is unchanged until the new key is delivered. A rotation never delays the expiry of the old key.
    *
    * @throws {ApiKeyNotFound | ApiKeyNotActive | DamagedApiKey}
    * @throws {InvalidApiKey} when `expiresAt` is not in the future
-   * @throws {ApiKeyIdTaken | DamagedApiKey} the minted id is not free
-   * @throws {StorageUnavailable} the new key may be delivered, and the old key may keep its expiry
+   * @throws {ApiKeyIdTaken | DamagedApiKey} when the id of the new key is already taken
+   * @throws {StorageUnavailable} the new key may be delivered, and the expiry of the old key may be unchanged
    */
   async execute(id: string, { overlapMs, expiresAt }: Rotation, deliver?: Deliver): Promise<CreatedKey> {
     const now = this.#now();
-    const before = await this.#keys.findById(id);
-    if (before === undefined) throw new ApiKeyNotFound(id);
-    const state = apiKeyState(before, now);
+    const oldKey = await this.#keys.findById(id);
+    if (oldKey === undefined) throw new ApiKeyNotFound(id);
+    const state = apiKeyState(oldKey, now);
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
-    const { label, scopes, rateLimit, originId = id } = before;
+    const { label, scopes, rateLimit, originId = id } = oldKey;
     const draft: Required<ApiKeyDraft> = { label, scopes, rateLimit, originId, expiresAt };
     const created = await this.#createKey.execute(draft, deliver);
     await this.#keys.expire(id, new Date(now.getTime() + overlapMs));

@@ -11,7 +11,7 @@ export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>
   const [problem] = apiKeyProblems(fields);
   if (problem === undefined) return storedApiKey(fields as ApiKey);
   const { id } = fields;
-  // Messages repeat no damaged id, which can be any text.
+  // The message has only a valid id, because a damaged id can be any text.
   const hasId = typeof id === 'string' && API_KEY_ID.test(id);
   return new DamagedApiKey(hasId ? id : 'with an unreadable id', problem);
 }
@@ -30,7 +30,7 @@ export class GetKey {
   }
 
   /**
-   * @returns the key in any state
+   * @returns the key, whether it is active, expired or revoked
    *
    * @throws {ApiKeyNotFound}
    * @throws {DamagedApiKey}
@@ -53,16 +53,16 @@ export class RevokeKey {
   }
 
   /**
-   * Revokes a key for good. A second revocation changes nothing. Every service refuses the key within 10 s.
+   * Revokes a key. A second revocation changes nothing. Every service refuses the key within 10 s.
    *
    * @throws {ApiKeyNotFound}
    * @throws {DamagedApiKey}
    * @throws {StorageUnavailable}
    */
   async execute(id: string): Promise<ApiKey> {
-    const before = await this.#keys.findById(id);
-    // The first time stays, even if it is later: the clock of the host that revoked the key may be ahead.
-    const key = before?.revokedAt === undefined ? await this.#keys.revoke(id, this.#now()) : before;
+    const storedKey = await this.#keys.findById(id);
+    // Keeps the first time, which may be in the future: the clock of the host that revoked the key may be ahead.
+    const key = storedKey?.revokedAt === undefined ? await this.#keys.revoke(id, this.#now()) : storedKey;
     if (key === undefined) throw new ApiKeyNotFound(id);
     return key;
   }

@@ -3,8 +3,8 @@ import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import type { Caller, TokenForm, TokenRefusal, TokenVerifier } from '../ports/token-verifier.ts';
 
 /**
- * For this time, a valid key needs no query. A revocation takes effect with at most this delay: see
- * docs/explanation/keys-and-their-cache.md.
+ * For this time after a query, a valid key needs no further query. A revocation takes effect with at most this delay:
+ * see docs/explanation/keys-and-their-cache.md.
  */
 const TRUSTED_MS = 5_000;
 
@@ -13,7 +13,7 @@ const MAX_TRUSTED_KEYS = 10_000;
 type Trusted = {
   readonly caller: Caller;
   readonly expiresAt: Date | undefined;
-  /** By `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly untilMs: number;
 };
 
@@ -22,9 +22,9 @@ export class StoredTokenVerifier implements TokenVerifier {
   readonly #form: TokenForm;
   readonly #now: () => Date;
   readonly #onRefusal: (reason: TokenRefusal) => void;
-  /** By the whole token, for safety against timing attacks: see docs/explanation/keys-and-their-cache.md. */
+  /** By the whole token, as a protection against timing attacks: see docs/explanation/keys-and-their-cache.md. */
   readonly #trusted = new Map<string, Trusted>();
-  #uses = new Map<string, Date>();
+  #unstoredUses = new Map<string, Date>();
 
   /** @param onRefusal called for each token that is not valid */
   constructor(
@@ -41,23 +41,23 @@ export class StoredTokenVerifier implements TokenVerifier {
 
   async verify(token: string): Promise<Caller | undefined> {
     const caller = this.#cached(token) ?? (await this.#query(token));
-    if (caller !== undefined) this.#uses.set(caller.id, this.#now());
+    if (caller !== undefined) this.#unstoredUses.set(caller.id, this.#now());
     return caller;
   }
 
   /**
-   * Stores the last uses of keys. After a failure, the next call stores these uses too.
+   * Stores the last uses of keys. If this fails, the next call also stores these uses.
    *
    * @throws {StorageUnavailable}
    */
   async recordUses(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    const uses = this.#uses;
-    this.#uses = new Map();
+    if (this.#unstoredUses.size === 0) return;
+    const uses = this.#unstoredUses;
+    this.#unstoredUses = new Map();
     try {
       await this.#keys.recordUse(uses);
     } catch (error) {
-      this.#uses = new Map([...uses, ...this.#uses]);
+      this.#unstoredUses = new Map([...uses, ...this.#unstoredUses]);
       throw error;
     }
   }
@@ -74,13 +74,13 @@ export class StoredTokenVerifier implements TokenVerifier {
   async #query(token: string): Promise<Caller | undefined> {
     const id = this.#form.idOf(token);
     if (id === undefined) return this.#refuse('unknown');
-    // The time begins before the query, because a revocation may be stored before the result arrives.
+    // The time begins before the query, because a revocation may be stored during the query.
     const untilMs = performance.now() + TRUSTED_MS;
     const key = await this.#keys.findById(id);
-    // Every token takes all checks, so the time does not reveal the failed check.
-    const isSame = this.#form.hasDigest(token, key?.digest);
+    // Every token takes all checks, so that the time does not reveal which check failed.
+    const isTokenOfKey = this.#form.hasDigest(token, key?.digest);
     const state = apiKeyState(key ?? {}, this.#now());
-    if (key === undefined || !isSame) return this.#refuse('unknown');
+    if (key === undefined || !isTokenOfKey) return this.#refuse('unknown');
     if (state !== 'active') return this.#refuse(state);
     const { label, scopes, rateLimit, originId, expiresAt } = key;
     const caller = { id, label, scopes, rateLimit, originId };

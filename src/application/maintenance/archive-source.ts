@@ -8,8 +8,8 @@ export const BATCH_SIZE = 1000;
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * Services may add pets meanwhile. Reads every pet of the survey, and no greater id. May miss a pet that a service
- * stores after the survey.
+ * Reads a storage to which services may add pets. Reads every pet that the survey has counted, and no greater id. May
+ * miss a pet that a service stores after the survey.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;
@@ -47,13 +47,14 @@ export class ArchiveSource implements PetSource {
 }
 
 /**
- * Compares the numbers of pets before, in and after a run. Services only add pets, so the numbers never decrease.
+ * Compares the numbers of pets before, during and after a run. Services only add pets, so no number may be less than
+ * the number before it.
  *
  * @throws {CountsDiffer}
  * @throws {StorageUnavailable}
  */
-export async function checkSourceCount(source: PetSource, survey: Survey, read: number): Promise<void> {
+export async function checkSourceCount(source: PetSource, survey: Survey, total: number): Promise<void> {
   const after = await source.recount(survey);
-  if (read < survey.count) throw new CountsDiffer('source', { expected: survey.count, found: read });
-  if (after < read) throw new CountsDiffer('source', { expected: read, found: after });
+  if (total < survey.count) throw new CountsDiffer('source', { expected: survey.count, found: total });
+  if (after < total) throw new CountsDiffer('source', { expected: total, found: after });
 }

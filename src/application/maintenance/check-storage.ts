@@ -15,7 +15,7 @@ export type Checked = { pets: number; apiKeys: number };
 
 export type Checkable = Omit<CheckableStorage, 'close'>;
 
-/** Examines a storage beside services. May leave out records that are added during the check. Changes nothing. */
+/** Examines a storage, which services may use meanwhile. May miss records that they add. Changes nothing. */
 export class CheckStorage {
   readonly #storage: Checkable;
 
@@ -24,7 +24,7 @@ export class CheckStorage {
   }
 
   /**
-   * Examines the whole storage, then pets by id, then API keys. Keeps one batch of pets in memory.
+   * Examines the structure, then the pets in order of id, then the API keys. Keeps one batch of pets in memory.
    *
    * @param onProgress may throw to stop the check
    * @throws {StorageUnavailable}
@@ -53,7 +53,7 @@ export class CheckStorage {
       if (damaged !== undefined) {
         yield { about: `pet ${damaged.id}`, problem: damaged.problem };
         done++;
-        // The pet is out of order, so each further read would begin with it.
+        // The pet is out of order, so each further read would begin with this pet.
         if (damaged.id <= last) break;
       } else if (pets.length === 0) break;
       after = damaged?.id ?? last;
@@ -66,7 +66,7 @@ export class CheckStorage {
 
 type Batch = { readonly pets: readonly ArchivedPet[]; readonly damaged?: DamagedPet };
 
-/** The pets before the first damaged pet, and that pet. */
+/** Reads the pets before the first damaged pet, and that pet. */
 async function readBatch(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
   try {
     return { pets: await archive.read(after, BATCH_SIZE) };

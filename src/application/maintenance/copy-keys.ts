@@ -3,12 +3,12 @@ import type { ApiKey } from '../../domain/api-key.ts';
 import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
-/** `alreadyThere`: the number of keys that the target had before. */
+/** `alreadyThere`: the number of keys that the target had before the copy. */
 export type CopiedKeys = { readonly keys: readonly ApiKey[]; readonly alreadyThere: number };
 
 /**
- * Copies API keys, so clients keep their keys. Requests replay on the target too, because an Idempotency-Key belongs to
- * the id of an API key.
+ * Copies API keys, so clients keep their keys. The target also recognizes repeated requests, because an Idempotency-Key
+ * belongs to the id of an API key.
  */
 export class CopyKeys {
   readonly #source: Pick<ApiKeyRepository, 'list'>;
@@ -22,7 +22,7 @@ export class CopyKeys {
   /**
    * Writes nothing. A copy calls `check` before long work, to fail early.
    *
-   * @throws {DamagedApiKey} in the source, or in the target with an id of the source
+   * @throws {DamagedApiKey} when a key of the source is damaged, or a key of the target with the same id
    * @throws {ApiKeyIdTaken}
    * @throws {StorageUnavailable}
    */
@@ -38,12 +38,11 @@ export class CopyKeys {
   }
 
   /**
-   * Checks again, then copies. A caller can repeat the copy. In a key that the target already has, only two things
-   * change: the earlier end and the later use count, the use to the minute. A failed check writes nothing. Overwrites
-   * no other key.
+   * Checks again, then copies. A failed check writes nothing. A caller can repeat the copy. A key that the target
+   * already has is changed only if the source has an earlier revocation or expiry, or a use that is a minute later.
    *
-   * @throws {DamagedApiKey | ApiKeyIdTaken | StorageUnavailable} if the storage changed after the check, some keys may
-   *   be copied
+   * @throws {DamagedApiKey | ApiKeyIdTaken | StorageUnavailable} some keys may be copied if the storage changed after
+   *   the check
    */
   async execute(): Promise<CopiedKeys> {
     const copied = await this.check();

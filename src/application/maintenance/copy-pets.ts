@@ -13,11 +13,11 @@ import {
 } from '../ports/pet-archive.ts';
 
 export type Copied = {
-  /** The pets of the source in the target: all pets of the survey, and possibly later pets. */
+  /** The pets of the source that the target has now: all pets of the survey, and possibly later pets. */
   readonly pets: number;
   /** The part of `pets` that the target had before the copy. */
   readonly alreadyThere: number;
-  /** The other pets of the target in the same range of ids, which stay unchanged. */
+  /** The pets in the same range of ids that only the target has. They stay unchanged. */
   readonly others: number;
 };
 
@@ -26,7 +26,7 @@ type Comparison = Pick<Copied, 'alreadyThere' | 'others'> & {
   /** The target has every pet of the source up to this id, so a repeated copy begins after it. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
   /** The number of pets up to `completeTo`. */
-  readonly complete: number;
+  readonly completeCount: number;
 };
 
 /** Whether the pet of the target comes from an earlier, interrupted copy. */
@@ -43,22 +43,22 @@ export class CopyPets {
   }
 
   /**
-   * Compares the pets of both sides, then writes the missing pets. Writes nothing after an error of the comparison. A
+   * Compares the pets of both sides, then writes the missing pets. If the comparison fails, nothing is written. A
    * caller can repeat an interrupted copy.
    *
    * @throws {InvalidPet} when the source leaves too few ids for new pets; nothing is written
-   * @throws {IdempotencyKeyTaken} found only by a write
+   * @throws {IdempotencyKeyTaken} found only by a write, so other pets may be written
    * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
     const problem = importedIdProblem(survey.lastId);
     if (problem !== undefined) throw new InvalidPet([problem]);
-    const { alreadyThere, others, completeTo, complete } = await this.#compare(survey, onProgress);
+    const { alreadyThere, others, completeTo, completeCount } = await this.#compare(survey, onProgress);
     // From now on, a service on the target assigns no id of the source.
     await this.#target.reserve(survey.lastId);
-    let count = complete;
-    // The order of the batches ensures that an interruption leaves no gap before the last pet.
+    let count = completeCount;
+    // Batches are in order of id, so an interrupted copy has no gap before its last pet.
     for await (const pets of this.#source.read(completeTo, survey)) {
       await this.#target.write(pets);
       count += pets.length;
@@ -71,11 +71,11 @@ export class CopyPets {
     return { pets: count, alreadyThere, others };
   }
 
-  /** In order of id, until the target has no more pets. */
+  /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Comparison> {
     await using sourcePets = each(this.#source.read(BEFORE_EVERY_ID, survey));
     const next = async () => (await sourcePets.next()).value;
-    const comparison = { alreadyThere: 0, others: 0, completeTo: 0n, complete: 0 };
+    const comparison = { alreadyThere: 0, others: 0, completeTo: 0n, completeCount: 0 };
     let sourcePet = await next();
     let hasGap = false;
     const target = new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey);
@@ -88,7 +88,7 @@ export class CopyPets {
       if (!isCopied(sourcePet, targetPet)) throw new PetIdTaken(targetPet.id);
       comparison.alreadyThere++;
       if (!hasGap) {
-        comparison.complete++;
+        comparison.completeCount++;
         comparison.completeTo = targetPet.id;
       }
       if (comparison.alreadyThere % BATCH_SIZE === 0) {

@@ -1,7 +1,7 @@
 import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
 
-/** No id was skipped. */
+/** Too few ids are left. No id was skipped. */
 export class TooFewPetIds extends Error {
   readonly kind = 'too-few-pet-ids';
   readonly fault = 'operator';
@@ -11,7 +11,7 @@ export class TooFewPetIds extends Error {
   }
 }
 
-/** Ensures that no new pet is assigned the id of a lost pet. */
+/** Skips ids after a restore, so that no new pet is assigned the id of a lost pet. */
 export class SkipIds {
   readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
 

@@ -5,7 +5,7 @@ import type { Inserted, PetRepository } from '../ports/pet-repository.ts';
 /** SHA-256 of a text in UTF-8: 64 lower-case hex digits. */
 export type Sha256 = (text: string) => string;
 
-/** A replay answers with the pet as it is now, which is what the first call answered. */
+/** A repeated call returns the stored pet, which is what the first call returned. */
 type Answer = WhilePetsNeverChange<Inserted>;
 
 export class CreatePet {
@@ -18,10 +18,10 @@ export class CreatePet {
   }
 
   /**
-   * @param idempotencyKey equal keys return the first pet. Unique among all callers and operations, of any length
+   * @param idempotencyKey calls with equal keys return the same pet. Must contain the caller and the operation
    * @throws {InvalidPet} with every rule that the draft breaks
-   * @throws {IdempotencyKeyReused} when the first call was for another pet
-   * @throws {DamagedPet} the pet of the first call
+   * @throws {IdempotencyKeyReused} when the first call had different fields
+   * @throws {DamagedPet} when the pet of the first call is damaged
    * @throws {PetIdsExhausted | StorageUnavailable} after `StorageUnavailable`, the pet may be stored
    */
   async execute(draft: PetDraft, idempotencyKey?: string): Promise<Answer> {
@@ -32,7 +32,7 @@ export class CreatePet {
   }
 }
 
-/** Equal for requests with equal pets, and for no others. */
+/** Two fingerprints are equal if and only if the pets are equal. */
 export function fingerprintOf(pet: NewPet, sha256: Sha256): string {
   return sha256(JSON.stringify(petTexts(pet)));
 }

@@ -37,7 +37,7 @@ export class PetIdsExhausted extends Error {
   }
 }
 
-/** Nothing was stored. */
+/** The key belongs to another request. Nothing was stored. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
   readonly fault = 'client';
@@ -61,7 +61,7 @@ export class DamagedPet extends Error {
 
   /**
    * @param problem a phrase such as "status must be …"
-   * @param before the pets of the page before the damaged pet
+   * @param before the pets of the page that come before the damaged pet
    */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);

@@ -8,7 +8,7 @@ export type PageRequest = {
   readonly status?: PetStatus | undefined;
   /** 1 to 100 pets. Default: 20. */
   readonly limit?: number | undefined;
-  /** Only pets with greater ids. Default: all pets. */
+  /** Only pets with ids greater than this id. Default: all pets. */
   readonly after?: bigint | undefined;
 };
 
@@ -16,8 +16,8 @@ export type PetPage = {
   /** In ascending order of id. A page before a damaged pet has fewer pets than the limit. */
   readonly pets: readonly Pet[];
   /**
-   * The `after` of the next page. Absent on the last page. An id finds the start of a page, and a filtered walk returns
-   * each pet once.
+   * The `after` of the next page. Absent on the last page. A walk from page to page returns each pet once, with or
+   * without a filter.
    */
   readonly next?: WhilePetsNeverChange<bigint>;
 };
@@ -33,7 +33,7 @@ export class ListPets {
    * Never skips a damaged pet: the page ends before that pet, and the next page begins with it.
    *
    * @throws {InvalidPageSize}
-   * @throws {DamagedPet} when the page begins with a damaged pet. A page after its id succeeds
+   * @throws {DamagedPet} when the page begins with a damaged pet. A walk can continue after its id
    * @throws {StorageUnavailable}
    */
   async execute({ status, limit = PAGE_SIZE.default, after }: PageRequest): Promise<PetPage> {
@@ -42,7 +42,7 @@ export class ListPets {
     }
     let found: readonly Pet[];
     try {
-      // If the storage returns the additional pet, another page follows.
+      // Requests one more pet than the limit. If the storage returns that pet, another page follows.
       found = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;

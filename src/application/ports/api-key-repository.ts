@@ -4,9 +4,9 @@ import type { DamagedApiKey } from './storage-errors.ts';
 /**
  * Stores API keys. `test/contracts/api-key-repository.ts` tests every adapter against these comments.
  *
- * - Reads return the stored values, times exact to the millisecond.
+ * - Reads return the stored values, with times exact to the millisecond.
  * - A later change of an argument or of a result has no effect.
- * - A change is as durable as the adapter allows when the promise resolves.
+ * - When the promise of a change resolves, the change is as durable as the adapter allows.
  * - Every method rejects within a bounded time when the storage is unreachable.
  */
 export interface ApiKeyRepository {
@@ -21,7 +21,7 @@ export interface ApiKeyRepository {
   insert(key: ApiKey): Promise<void>;
 
   /**
-   * The key in any state, or `undefined`.
+   * The key, whether active, expired or revoked.
    *
    * @param id any text, never a pattern or a query
    * @throws {DamagedApiKey}
@@ -30,7 +30,7 @@ export interface ApiKeyRepository {
   findById(id: string): Promise<ApiKey | undefined>;
 
   /**
-   * Every key, by time of creation, then by id. The list contains an error for each damaged record.
+   * Every key, ordered by time of creation, then by id. A damaged record is an error in the list.
    *
    * @throws {StorageUnavailable}
    */
@@ -55,8 +55,8 @@ export interface ApiKeyRepository {
   expire(id: string, at: Date): Promise<ApiKey | undefined>;
 
   /**
-   * Sets `lastUsedAt`. Ignores unknown ids, and a time less than `USE_INTERVAL_MS` after the recorded time, which
-   * another process may have recorded.
+   * Sets `lastUsedAt`. Ignores unknown ids. Ignores a time that is less than `USE_INTERVAL_MS` after the stored time,
+   * which another process may have stored.
    *
    * @param uses times by key id
    * @throws {StorageUnavailable}

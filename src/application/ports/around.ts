@@ -1,19 +1,18 @@
 type Method = (...args: never) => Promise<unknown>;
 
-/** Wraps each call of a method. */
+/** A function around each call of a method. */
 type Advice<M extends Method> = <Result extends Awaited<ReturnType<M>>>(
   call: () => Promise<Result>,
   args: Parameters<M>,
 ) => Promise<Result>;
 
-/** The wrapped methods. */
+/** The methods that have a name. */
 type Named<Names> = { [M in keyof Names]: Names[M] extends undefined ? never : M }[keyof Names];
 
 /**
  * Makes a port that wraps each call of another port.
  *
- * @param names a name for each method, or `undefined` for a method that is not wrapped. A new method without an entry
- *   does not compile
+ * @param names a name for each wrapped method, and `undefined` for the other methods. A missing method does not compile
  * @param advice called once per method
  */
 export function around<

@@ -1,15 +1,14 @@
 const SHARED_MS = 1_000;
 
 /**
- * Calls share a task, which begins at most once per second. A call after that second begins a new task, even if the
- * earlier task has not ended.
+ * All calls within a second share one run of the task. A later call begins a new run, whether or not the earlier run has
+ * ended.
  *
- * @param sharesFailures whether all calls in that second share a failure. Otherwise, the call after a failure begins a
- *   new task
+ * @param sharesFailures whether these calls also share a failure. By default, a call after a failure begins a new run
  */
 export function oncePerSecond<Result>(task: () => Promise<Result>, { sharesFailures = false } = {}) {
   let latest: Promise<Result> | undefined;
-  /** By `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   let sharedUntilMs = 0;
 
   return (): Promise<Result> => {

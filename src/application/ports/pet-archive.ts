@@ -16,7 +16,7 @@ function textOf({ id, idempotency, ...fields }: ArchivedPet): string {
   return JSON.stringify([String(id), petTexts(fields), idempotency?.key, idempotency?.fingerprint]);
 }
 
-/** Reads of all pets begin after the least int64, not after 0, because damage can change an id to 0. */
+/** Not 0, because damage can change an id to 0 or less. */
 export const BEFORE_EVERY_ID = INT64_MIN;
 
 /**
@@ -37,7 +37,7 @@ export interface PetArchive {
 
   /**
    * Stores pets with their ids. Resolves when all pets are durable. Leaves {@link samePet the same pet} unchanged, so a
-   * caller can repeat an interrupted write. Overwrites nothing. A rejected write may have stored any of the other pets.
+   * caller can repeat an interrupted write. Overwrites nothing. A write that rejects may have stored some pets.
    *
    * @param pets with reserved ids from 1 to 2^53 - 1, without duplicates: see {@link reserve}
    * @throws {PetIdTaken} when a different pet has one of the ids
@@ -81,10 +81,11 @@ export interface PetArchive {
 /** The methods that are safe while a service writes to the same storage. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;
 
+/** What a source has at the start of a run. */
 export type Survey = {
-  /** In pets. */
+  /** The number of pets. */
   readonly count: number;
-  /** The greatest id of a pet, or 0. Later pets with greater ids are not part of the run. */
+  /** The greatest id of a pet, or 0. The run ignores later pets, which have greater ids. */
   readonly greatestId: bigint;
   /** At least `greatestId`. The target must assign no id up to this one to a new pet. */
   readonly lastId: bigint;
@@ -101,7 +102,7 @@ export interface PetSource {
   /** Batches of the pets with ids greater than `after`, up to `survey.greatestId`. */
   read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
 
-  /** The present number of pets up to `survey.greatestId`. */
+  /** The present number of pets with ids up to `survey.greatestId`. */
   recount(survey: Survey): Promise<number>;
 }
 

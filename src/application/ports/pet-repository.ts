@@ -3,7 +3,7 @@ import type { NewPet, Pet, PetStatus } from '../../domain/pet.ts';
 export type PetQuery = {
   /** Default: all pets. */
   readonly status?: PetStatus | undefined;
-  /** Only pets with greater ids. Any int64: a pet with this id need not exist. Default: all pets. */
+  /** Only pets with ids greater than this int64. A pet with this id need not exist. Default: all pets. */
   readonly after?: bigint | undefined;
   /** In pets, at least 1. */
   readonly limit: number;
@@ -27,8 +27,7 @@ export type Inserted = {
  * Stores the catalogue. `test/contracts/pet-repository.ts` and `test/contracts/idempotency.ts` test every adapter
  * against these comments.
  *
- * A stored pet never changes and is never removed. `WhilePetsNeverChange` marks the code that relies on that. A method
- * that changes or removes pets causes a compile error there.
+ * A stored pet never changes and is never removed. `WhilePetsNeverChange` marks the code that relies on this rule.
  *
  * - Reads return the stored values, including int64 and Unicode.
  * - A later change of an argument or of a result has no effect.
@@ -52,7 +51,7 @@ export interface PetRepository {
   /**
    * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. One atomic write
    * stores the pet and its key, so a failed insert stores no key. The key lasts as long as the pet. When the key and
-   * the fingerprint are known, the call ignores `pet` and returns the first pet.
+   * the fingerprint are stored, the call returns the first pet.
    *
    * @throws {IdempotencyKeyReused} when the key has another fingerprint; nothing is stored
    * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1

@@ -1,26 +1,26 @@
 import type { PetArchive } from './pet-archive.ts';
 import type { PetRepository } from './pet-repository.ts';
 
-/** No method in this list changes or removes a stored pet. */
-type Harmless =
+/** The methods that neither change nor remove a stored pet. */
+type HarmlessMethod =
   | ('insert' | 'insertOnce' | 'findById' | 'list')
   | ('read' | 'write' | 'greatestId' | 'lastId' | 'reserve' | 'count');
 
 /**
  * Marks code that is right only because stored pets never change and are never removed.
  *
- * A port method outside the list above turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names
- * all marked code. If the method changes or removes pets, correct that code. Otherwise, add the method to the list.
+ * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code. If
+ * the method changes or removes pets, correct that code. If not, add the method to {@link HarmlessMethod}.
  */
 export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArchive> = [Method] extends [
-  Harmless,
+  HarmlessMethod,
 ]
   ? T
-  : ReliesOnPetsThatNeverChange<Exclude<Method, Harmless>>;
+  : ReliesOnPetsThatNeverChange<Exclude<Method, HarmlessMethod>>;
 
 declare const RELIES: unique symbol;
 
-/** No value has this type. The compiler's message consists of the names of this type and of the method. */
+/** No value has this type. The compiler's message contains the names of this type and the method. */
 export interface ReliesOnPetsThatNeverChange<Method> {
   readonly [RELIES]: Method;
 }

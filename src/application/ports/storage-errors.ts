@@ -20,7 +20,7 @@ export class StorageUnavailable extends Error {
 
 /**
  * Only an operator can help: the URL is invalid, the server does not exist, or the file or the schema does not fit.
- * Also on an open storage, when a rule of the operator refuses a record. The message is one line, says what to do, and
+ * Also thrown by an open storage, when a rule of the operator refuses a record. The message is one line, says what to do, and
  * contains no credentials and no content of a record.
  */
 export class StorageSetupError extends Error {
@@ -53,11 +53,7 @@ export class DamagedApiKey extends Error {
 /** The schema version of the first release, in every storage. Migrations begin at this version. */
 export const FIRST_SCHEMA_VERSION = 4;
 
-/**
- * The advice for a storage with another schema version than this build needs.
- *
- * @param migration the advice for a storage of an earlier release, such as "run: …"
- */
+/** @param migration the advice for a storage of an earlier release, such as "run: …" */
 export function versionAdvice(storage: string, version: number, needed: number, migration: string): string {
   let advice = migration;
   if (version > needed) advice = 'run a newer build of petstore';

@@ -25,7 +25,7 @@ export interface StorageInspector {
   /**
    * All problems except damaged records, which `PetArchive` and `ApiKeyRepository` report.
    *
-   * @throws {StorageUnavailable} including when the damage prevents the examination
+   * @throws {StorageUnavailable} also when damage prevents the examination
    */
   findings(): AsyncIterable<Finding>;
 }
@@ -36,7 +36,7 @@ export interface StorageLog {
   warn(message: string): void;
 }
 
-/** The process of a storage. */
+/** The process in which a storage runs. */
 export interface StorageHost extends StorageLog {
   /**
    * Ends the process immediately, without another answer, write or close, because the storage can no longer trust its
@@ -57,7 +57,7 @@ export type ConnectionEvent =
   | 'refused'
   | 'returned';
 
-/** Measures the inside of a storage. No method throws. */
+/** Receives measurements of a storage. No method throws. */
 export interface StorageMeter {
   /** Called once per commit, with the number of inserts in the commit. */
   insertsCommitted(inserts: number): void;

@@ -5,7 +5,7 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
-  /** Call it after all other calls have ended: an adapter may abort a call. A second call does nothing. */
+  /** Call it after all other calls have ended: an adapter may abort a call. A second `close` does nothing. */
   close(): Promise<void>;
 };
 
@@ -50,11 +50,11 @@ export type Migration = {
   /** The schema version before the migration; `undefined` without a schema. */
   readonly from: number | undefined;
   readonly to: number;
-  /** A further action, or the reason for no action. Completes a sentence. */
+  /** What else to do, or why nothing was done. Completes a sentence. */
   readonly note?: string;
 };
 
-/** A database technology. Everything that the program says and decides about the technology is here. */
+/** A database technology, and everything that the program says and decides about it. */
 export interface StorageKind {
   /** The name in texts for people. */
   readonly name: string;
@@ -84,31 +84,27 @@ export interface StorageKind {
   // Each of these methods opens a storage.
   // Each throws a StorageSetupError when only an operator can help, and a StorageUnavailable when a retry may succeed.
 
-  /** For a service, until the service stops. */
+  /** For a service, which closes the storage when it stops. */
   openService(url: string, options: ServiceOptions): Promise<ServiceStorage>;
 
-  /** Works beside a service. */
+  /** Works beside a service: both may use the storage at the same time. */
   openForReading(url: string): Promise<ReadableStorage>;
 
-  /** Opens a damaged storage too, if a part is readable. Writes nothing, and works beside a service. */
+  /** Also opens a damaged storage, if a part is readable. Writes nothing, and works beside a service. */
   openForChecking(url: string): Promise<CheckableStorage>;
 
-  /** Creates a missing storage. Refuses a storage for one writer while a service uses the storage. */
+  /** Creates a missing storage. Refuses a storage for only one writer while a service uses that storage. */
   openForWriting(url: string, log: StorageHost): Promise<WritableStorage>;
 
   /** Works beside a service. */
   openKeys(url: string, options: KeyOptions): Promise<KeyStorage>;
 
-  /**
-   * Refuses like {@link openForWriting}. Absent for a storage without a schema.
-   *
-   * @throws {StorageSetupError}
-   */
+  /** Refuses the same storages as {@link openForWriting}. Absent for a storage without a schema. */
   migrate?(url: string, log: StorageHost): Promise<Migration>;
 
   /**
-   * Copies all pets, API keys and idempotency keys of one instant after the call to a new file. Works beside a service,
-   * and with every schema version. Absent for a storage with backup tools of its own.
+   * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
+   * beside a service, and with every schema version. Absent for a storage with backup tools of its own.
    *
    * @param path a new file
    * @param onProgress may throw to stop the backup, which then leaves no file
@@ -120,16 +116,16 @@ export interface StorageKind {
    * Makes a storage from a backup, with the schema version of the backup. Absent for a storage with restore tools of
    * its own.
    *
-   * @param backup a file of `backUp`
+   * @param backup a file that `backUp` has written
    * @param onProgress may throw to stop the restore, which then changes nothing
    * @returns the last skipped id: new pets are assigned greater ids
    * @throws {StorageSetupError} also when the backup is damaged, or a storage exists
    */
   restore?(url: string, backup: string, onProgress: OnProgress): Promise<bigint>;
 
-  /** The tools in place of absent methods. */
+  /** The tools that replace the absent methods. */
   readonly tools?: { readonly backUp: string; readonly restore: string };
 }
 
-/** Not open yet. */
+/** A storage that is not open yet. */
 export type Storage = { readonly kind: StorageKind; readonly url: string };

@@ -13,7 +13,7 @@ export type Caller = {
   readonly rateLimit?: RateLimit | undefined;
 };
 
-/** For operators only: all refusals look the same to clients. */
+/** Why a token was refused. For operators only: clients cannot see the reason. */
 export type TokenRefusal =
   /** No key has this token. */
   'unknown' | 'expired' | 'revoked';
@@ -21,7 +21,7 @@ export type TokenRefusal =
 /** `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**
-   * The caller with this bearer token, or `undefined` unless the key is valid now. The time of a call reveals nothing
+   * The caller with this bearer token, or `undefined` if the key is not valid now. The time of a call reveals nothing
    * about a wrong token. A storage contains only SHA-256 digests, never tokens. A verifier may keep accepted tokens in
    * memory.
    *
@@ -36,6 +36,6 @@ export interface TokenForm {
   /** The id of the key, or `undefined` for a text that is no token. */
   idOf(token: string): string | undefined;
 
-  /** Compares the SHA-256 digest of the token. The time is the same for every digest, and without a digest. */
+  /** Compares the SHA-256 digest of the token. Takes the same time for every digest, and for `undefined`. */
   hasDigest(token: string, digest: string | undefined): boolean;
 }

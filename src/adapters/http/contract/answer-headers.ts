@@ -2,10 +2,10 @@ import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** In seconds: RFC 6797, section 6.1. Subdomains may be other services, so the value leaves them out. */
+/** In seconds: RFC 6797, section 6.1. Does not include subdomains, which may be other services. */
 export const A_YEAR = 'max-age=31536000';
 
-/** The headers of every answer, unless its route says otherwise. */
+/** The headers of every answer. A route may replace them. */
 export function answerHeaders(requestId: string) {
   return {
     'X-Request-Id': requestId,

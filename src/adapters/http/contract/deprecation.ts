@@ -1,11 +1,11 @@
 export type Deprecation = {
   readonly since: Date;
-  /** The operation is gone from this instant on, the first of a day in UTC. */
+  /** The instant of the removal: the beginning of a day in UTC. */
   readonly sunset: Date;
   readonly replacement: string;
 };
 
-/** `Deprecation` is in seconds since 1970 (RFC 9745). RFC 8594 defines `Sunset`. */
+/** `Deprecation` counts seconds from 1970 on (RFC 9745). RFC 8594 defines `Sunset`. */
 export function deprecationHeaders({ since, sunset }: Deprecation) {
   return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
 }

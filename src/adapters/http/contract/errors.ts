@@ -7,7 +7,7 @@ import type { PetError } from '../../../application/pets/errors.ts';
 import type { Headers } from './answer-headers.ts';
 import * as limits from './limits.ts';
 
-/** Codes are stable. */
+/** Never change a code: clients compare codes. */
 export const ERRORS = {
   INVALID_ARGUMENT: [
     400,
@@ -48,14 +48,14 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Clients see the message. Only `refusals.ts` creates refusals. */
+/** A refused request. Clients see the message. Only `refusals.ts` creates instances. */
 export class RequestRefused extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   readonly headers: Headers;
 
   constructor(code: ErrorCode, message: string, headers: Headers = {}) {
-    // No log shows this stack, and collecting a stack is slow.
+    // Collects no stack, because no log shows it and collecting is slow.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -71,12 +71,12 @@ type ErrorAnswer = Pick<RequestRefused, 'code' | 'message' | 'status' | 'headers
 /** How long a client should wait after a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 
-/** Every other error is a bug. */
+/** The expected errors. Every other error is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageSetupError | StorageUnavailable;
 
 export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
-/** Clients see the error's own message. A kind that is not listed does not compile. */
+/** Clients see the messages of these errors. A missing kind does not compile. */
 const CODES = {
   'invalid-pet': 'INVALID_ARGUMENT',
   'invalid-page-size': 'INVALID_ARGUMENT',
@@ -86,7 +86,7 @@ const CODES = {
 
 const DAMAGED = 'a stored record is damaged; it has been logged under this request id';
 
-/** These failures are a 503. The error's own message is for operators. */
+/** The messages of a 503. The error's own message is for operators. */
 const MESSAGES = {
   'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
   'damaged-pet': DAMAGED,
@@ -95,15 +95,15 @@ const MESSAGES = {
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
-/** The answer reveals no details that are for operators. */
+/** The answer reveals no details for operators. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
-  if (isOneOf(CODES, error)) return answer(CODES[error.kind], error.message);
-  if (isOneOf(MESSAGES, error)) return answer('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
-  return answer('INTERNAL', 'an internal error occurred; it has been logged under this request id');
+  if (isOneOf(CODES, error)) return answerOf(CODES[error.kind], error.message);
+  if (isOneOf(MESSAGES, error)) return answerOf('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
+  return answerOf('INTERNAL', 'an internal error occurred; it has been logged under this request id');
 }
 
-function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
+function answerOf(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
   return { code, message, status: ERRORS[code][0], headers };
 }
 

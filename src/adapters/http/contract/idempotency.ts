@@ -1,15 +1,15 @@
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from './limits.ts';
 import { INVALID_IDEMPOTENCY_KEY } from './refusals.ts';
 
-/** A string of RFC 9651, section 3.3.3, or the same without quotes and spaces. */
+/** A key in double quotes (a string of RFC 9651, section 3.3.3), or a bare key without spaces. */
 const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
 
 /**
- * The quoted and the bare form are the same key: draft-ietf-httpapi-idempotency-key-header.
+ * A quoted key equals the same key without quotes: draft-ietf-httpapi-idempotency-key-header.
  *
- * @param originId the origin of the API key, or its id
+ * @param originId the `originId` of the API key, or its `id`
  * @param operation method and path, such as `POST /v1/pets`
- * @returns `undefined` without the header. Never change this text: the storage has its hash
+ * @returns `undefined` without the header. Never change the form of the text: the storage has hashes of it
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
 export function idempotencyKey(header: string | string[] | undefined, originId: string, operation: string) {

@@ -3,24 +3,24 @@ import type { RequestRefused } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
 /**
- * @param name names the value itself, for problems that belong to no field
+ * @param name the name of the whole value, for problems that belong to no field
  * @throws {RequestRefused} INVALID_CURSOR if the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
  *   names every problem
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, name: string): v.InferOutput<S> {
   const { success, output, issues } = v.safeParse(schema, input);
   if (success) return output;
-  throw refusedValues(issues, name);
+  throw refusalOfIssues(issues, name);
 }
 
 export function refusalOf(schema: v.GenericSchema, input: unknown, name: string): RequestRefused {
-  return refusedValues(v.safeParse(schema, input).issues ?? [], name);
+  return refusalOfIssues(v.safeParse(schema, input).issues ?? [], name);
 }
 
-function refusedValues(issues: readonly v.BaseIssue<unknown>[], name: string): RequestRefused {
+function refusalOfIssues(issues: readonly v.BaseIssue<unknown>[], name: string): RequestRefused {
   const fields = issues.map((issue) => v.getDotPath(issue) ?? name);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
-  // `strict_object`: the operation has no such parameter.
+  // `strict_object` means that the operation has no such parameter.
   const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
   return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems.join('; '));
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { parse } from './parse.ts';
 
-const REMEMBERED_QUERIES = 1_000;
+const MAX_CACHED_QUERIES = 1_000;
 
 /** Parses each valid query string once: see docs/explanation/a-request.md. Throws what {@link parse} throws. */
 export function queryParser<S extends v.GenericSchema>(schema: S) {
@@ -10,20 +10,20 @@ export function queryParser<S extends v.GenericSchema>(schema: S) {
     let query = parsed.get(querystring);
     if (query === undefined) {
       query = parse(schema, parameters(querystring), 'query');
-      if (parsed.size === REMEMBERED_QUERIES) parsed.clear();
+      if (parsed.size === MAX_CACHED_QUERIES) parsed.clear();
       parsed.set(querystring, query);
     }
     return query;
   };
 }
 
-/** No schema accepts this value. */
+/** The value of a repeated parameter. No schema accepts it. */
 const REPEATED = Symbol('repeated');
 
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
-  // Without a prototype, no name is special.
+  // Without a prototype, no name is special, such as `__proto__`.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
-  // `getAll` for each name would take quadratic time. `URLSearchParams` drops the first `?`.
+  // `getAll` for each name would take quadratic time. A `?` is added, because `URLSearchParams` drops the first.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
@@ -32,19 +32,19 @@ function parameters(querystring: string): Record<string, string | typeof REPEATE
 
 const UNKNOWN = 'is not a parameter of this operation';
 
-/** Naming all could make the answer much longer than the request. */
-const MAX_NAMED = 10;
+/** Without a limit, the answer could be much longer than the request. */
+const MAX_NAMED_UNKNOWN = 10;
 
-/** valibot reports only the first unknown key. Its message therefore names the others. */
-const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
+/** valibot reports only the first unknown parameter. Its message therefore names further parameters. */
+const unknownParameters = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
-  const further = names.slice(1, MAX_NAMED).map((name) => `${name} ${UNKNOWN}`);
-  if (names.length > MAX_NAMED) further.push(`nor are ${names.length - MAX_NAMED} more`);
+  const further = names.slice(1, MAX_NAMED_UNKNOWN).map((name) => `${name} ${UNKNOWN}`);
+  if (names.length > MAX_NAMED_UNKNOWN) further.push(`nor are ${names.length - MAX_NAMED_UNKNOWN} more`);
   return [UNKNOWN, ...further].join('; ');
 };
 
 export function strictQuery<E extends v.ObjectEntries>(entries: E) {
-  return v.strictObject(entries, unknownAmong(entries));
+  return v.strictObject(entries, unknownParameters(entries));
 }
 
 export const NoQuery = strictQuery({});
@@ -57,8 +57,8 @@ export const CURSOR_PATTERN = '^v1\\.[0-9a-f]{16}$';
 
 const FORM = new RegExp(CURSOR_PATTERN);
 
-export function encodeCursor(after: bigint): string {
-  return `v1.${BigInt.asUintN(64, after).toString(16).padStart(16, '0')}`;
+export function encodeCursor(lastId: bigint): string {
+  return `v1.${BigInt.asUintN(64, lastId).toString(16).padStart(16, '0')}`;
 }
 
 export function decodeCursor(cursor: string): bigint | undefined {

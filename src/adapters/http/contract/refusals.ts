@@ -5,7 +5,7 @@ import { type Deprecation, sunsetDay } from './deprecation.ts';
 import { RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
-// Every refusal, ordered by status. The OpenAPI document takes its examples from here.
+// This file has every refusal, ordered by status. The OpenAPI document takes its examples from here.
 
 const invalid = (message: string) => new RequestRefused('INVALID_ARGUMENT', message);
 const malformed = (message: string) => new RequestRefused('MALFORMED_JSON', message);
@@ -59,12 +59,12 @@ export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, headers);
 }
 
-/** RFC 6750, section 3.1. */
+/** See RFC 6750, section 3.1. */
 export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param suggestion a route that differs only by a trailing slash or the version */
+/** @param suggestion a route that differs from the path only by a trailing slash or the version */
 export function routeNotFound(suggestion?: string): RequestRefused {
   const hint = suggestion === undefined ? '' : `; the path is ${suggestion}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);

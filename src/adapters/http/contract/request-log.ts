@@ -2,23 +2,23 @@ import type { IncomingMessage } from 'node:http';
 import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
-/** A record contains no key and no body. */
+/** Contains no API key and no body. */
 export type RequestRecord = {
   readonly requestId: string;
   /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
-  /** The pattern, because a path may contain anything. `undefined` when no route matched. */
+  /** The pattern of the path. The path itself may contain anything. `undefined` when no route matched. */
   readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
-  /** Until the last byte of the answer. `undefined` when the application did not see the request. */
+  /** The time until the answer was sent. `undefined` when the request did not reach the application. */
   readonly durationMs?: number | undefined;
   /** The public id of the API key. `undefined` when no key was verified. */
   readonly keyId?: string | undefined;
   readonly keyLabel?: string | undefined;
-  /** The client's address. `undefined` unless the answer is an error. */
+  /** The client's address, only for an error answer. */
   readonly client?: string | undefined;
-  /** The connection closed before the client had the whole answer. */
+  /** `true` if the connection closed before the whole answer was sent. */
   readonly aborted?: true | undefined;
 };
 
@@ -27,7 +27,7 @@ export type PetCreated = {
   readonly petId: bigint;
   readonly keyId: string;
   readonly keyLabel: string;
-  /** An earlier request with this Idempotency-Key added the pet. The client may have seen that request fail. */
+  /** Whether an earlier request with this Idempotency-Key added the pet. The client may have missed its answer. */
   readonly replayed: boolean;
 };
 
@@ -44,11 +44,11 @@ export type ConnectionError =
   | { readonly kind: 'handshake'; readonly reason: string };
 
 export interface RequestLog {
-  /** @param request absent if the application did not see the request */
+  /** @param request absent if the request did not reach the application */
   answered(record: RequestRecord, request?: IncomingMessage): void;
-  /** A bug, or unavailable storage. */
+  /** Logs a bug, or a failure of the storage. */
   failed(error: unknown, requestId: string | undefined): void;
-  /** The only audit line about pets. */
+  /** Logs the only audit line about pets. */
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
   /** Called up to thousands of times per second with the same error. */
   connectionError(error: ConnectionError): void;

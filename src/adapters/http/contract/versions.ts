@@ -5,7 +5,7 @@ export type ApiVersion = (typeof API_VERSIONS)[number];
 
 const VERSIONED = new RegExp(`^(?:${API_VERSIONS.join('|')})(?:/|$)`);
 
-/** True below a version, also where no operation is. */
+/** Whether the path is under a version such as `/v1`. A route need not exist. */
 export function isVersioned(path: string): boolean {
   return VERSIONED.test(path);
 }

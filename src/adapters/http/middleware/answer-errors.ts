@@ -10,7 +10,7 @@ import { clientAddress } from './request-target.ts';
  * Sets the headers of every answer, and turns every thrown error into an answer. Logs every failure that is not the
  * client's fault.
  *
- * @param trustProxy as for `logRequest`
+ * @param trustProxy whether a proxy appends the client's address to `X-Forwarded-For`
  */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {
@@ -22,14 +22,14 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
         throw new Error(`the route ${ctx.routerPath} gave no answer`);
     } catch (error) {
       const answer = errorAnswer(error);
-      // Reading a broken or late body fails after the server has answered the request.
+      // The server itself answers a broken or late body. Reading the body then fails, which is not logged.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
         log.failed(error, ctx.state.requestId);
       }
       ctx.state.client = clientAddress(ctx.req, trustProxy);
       await dropBody(ctx);
       ctx.status = answer.status;
-      // A handler may have set another type before it failed.
+      // A handler may have set another type before it threw the error.
       ctx.set('Content-Type', headers['Content-Type']);
       ctx.set(answer.headers);
       ctx.body = errorJson(answer);
@@ -37,7 +37,7 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
   };
 }
 
-const DROP_MS = 1_000;
+const MAX_DROP_MS = 1_000;
 
 /**
  * Drops the remaining body if the answer ends the connection, because unread bytes could destroy the answer: see
@@ -47,5 +47,5 @@ async function dropBody({ req, response }: RouterContext<State>): Promise<void> 
   const { connection, expect } = req.headers;
   const isLast = /\bclose\b|1\.0/i.test(`${connection} ${response.get('Connection')} ${req.httpVersion}`);
   if (!isLast || req.complete || expect !== undefined) return;
-  await finished(req.resume(), { signal: AbortSignal.timeout(DROP_MS) }).catch(() => {});
+  await finished(req.resume(), { signal: AbortSignal.timeout(MAX_DROP_MS) }).catch(() => {});
 }

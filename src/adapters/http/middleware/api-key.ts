@@ -10,17 +10,17 @@ import { isVersioned } from '../contract/versions.ts';
 import type { State } from './state.ts';
 
 /**
- * `Bearer` (case-insensitive: RFC 9110, section 11.1) and a b64token (RFC 6750, section 2.1). A malformed token is
- * `undefined`.
+ * Matches `Bearer` (case-insensitive: RFC 9110, section 11.1) and captures a b64token (RFC 6750, section 2.1). The
+ * capture of a malformed token is `undefined`.
  */
 const CREDENTIALS = /^bearer(?![\w!#$%&'*+.^`|~-])(?: +([\w.~+/-]+=*) *$)?/i;
 
-/** Requires a valid API key for every path in a version of the API, also for an unknown path. */
+/** Requires a valid API key for every path under a version such as `/v1`, including unknown paths. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {
   return async (ctx, next) => {
     if (!isVersioned(ctx.path)) return next();
     const credentials = CREDENTIALS.exec(ctx.req.headers.authorization ?? '');
-    // A request with another scheme lacks credentials: RFC 6750, section 3.1.
+    // A request with a scheme other than `Bearer` has no credentials: RFC 6750, section 3.1.
     if (credentials === null) throw NO_CREDENTIALS;
     const [, token] = credentials;
     if (token === undefined) throw MALFORMED_CREDENTIALS;
@@ -32,10 +32,10 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
 }
 
 /**
- * Counts every request of an API key with a limit, and refuses requests beyond it. Requests pass uncounted while the
- * limiter is unavailable.
+ * Counts every request of an API key with a limit, and refuses requests beyond that limit. Requests pass uncounted
+ * while the limiter is unavailable.
  *
- * @param rateLimit the limit of an API key without its own
+ * @param rateLimit the limit of an API key that has no limit of its own
  */
 export function limitRate(
   limiter: RateLimiter,

@@ -8,12 +8,12 @@ import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { State } from './state.ts';
 
-/** Allows any parameter, because the type defines none. The only charset is utf-8. */
+/** Allows any parameter, because the media type defines none. The only allowed charset is utf-8. */
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
-/** Node and iconv-lite use this name for one character per byte. */
-const BYTES = 'binary';
+/** The name of the encoding with one character per byte, in Node and in iconv-lite. */
+const BYTE_ENCODING = 'binary';
 
 /** Node uses the same pattern. */
 const EXPECTS_CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
@@ -24,59 +24,59 @@ export function requireJson({ headers }: IncomingMessage): void {
 }
 
 /**
- * Reads a body that has arrived with its headers: see docs/explanation/a-request.md. Only the body can still be refused
- * (RFC 9110, section 10.1.1).
+ * Reads a body that has arrived together with its headers: see docs/explanation/a-request.md. Sends `100 Continue`,
+ * because all checks before the body have succeeded (RFC 9110, section 10.1.1).
  */
 const takeArrived: Middleware = (ctx, next) => {
   const { req, res, request } = ctx;
   const length = Number(req.headers['content-length']);
-  // co-body takes the length modulo 2^32.
+  // Checked here, because co-body takes the length modulo 2^32.
   if (length > MAX_BODY_BYTES) throw refusals.BODY_TOO_LARGE;
   if (req.httpVersion === '1.1' && EXPECTS_CONTINUE.test(req.headers.expect ?? '')) res.writeContinue();
   if (length > 0 && req.readableLength === length) {
-    request.rawBody = (req.read(length) as Buffer).toString(BYTES);
+    request.rawBody = (req.read(length) as Buffer).toString(BYTE_ENCODING);
     ctx['disableBodyParser'] = true;
   }
   return next();
 };
 
-/** Reads any other body as bytes, not as JSON or UTF-8: see docs/decisions.md. */
-const receive = bodyParser({
+/** Reads a body that arrives later as bytes, not as JSON or UTF-8: see docs/decisions.md. */
+const receiveBody = bodyParser({
   enableTypes: ['text'],
   extendTypes: { text: ['application/json'] },
   textLimit: `${MAX_BODY_BYTES}b`,
-  encoding: BYTES,
+  encoding: BYTE_ENCODING,
   onerror: (error, { req }) => {
     // Discards the remaining bytes, so the connection can carry further requests.
     req.resume();
-    // Drops the error: it carries the body, which must not reach the log.
+    // Throws a refusal instead of this error, which contains the body: no body may reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw refusals.BODY_TOO_LARGE;
-    // The client may leave before its body is read.
+    // The client may disconnect before its body is read.
     if (status === 400 || req.destroyed) throw refusals.TRUNCATED_BODY;
     throw error;
   },
 });
 
 /**
- * Reads a body, for {@link jsonObject}. Belongs after {@link requireJson}.
+ * Reads a body, which {@link jsonObject} then parses. {@link requireJson} must come first.
  *
- * @param authenticate called again after waiting for a body: the key may be revoked meanwhile
+ * @param authenticate called again after a wait for the body, because the key may be revoked meanwhile
  */
 export function readBody(authenticate: Middleware<State>): readonly Middleware<State>[] {
   return [
     takeArrived,
-    receive,
+    receiveBody,
     (ctx, next) => (ctx['disableBodyParser'] === true ? next() : authenticate(ctx, next)),
   ];
 }
 
-/** Drops a byte order mark. */
+/** Removes a byte order mark. */
 const utf8 = new TextDecoder();
 
 /** @throws {RequestRefused} if the body is not a JSON object in UTF-8 */
 export function jsonObject({ request }: ParameterizedContext): object {
-  const bytes = Buffer.from(request.rawBody ?? '', BYTES);
+  const bytes = Buffer.from(request.rawBody ?? '', BYTE_ENCODING);
   if (bytes.length === 0) throw refusals.EMPTY_BODY;
   if (!isUtf8(bytes)) throw refusals.BODY_NOT_UTF_8;
   const text = utf8.decode(bytes);

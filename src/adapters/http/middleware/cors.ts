@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { allowHeader, methodList } from './routes.ts';
 import type { State } from './state.ts';
 
-/** Pages can always read https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name */
+/** Not listed: https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name, which pages can always read. */
 const EXPOSED_HEADERS =
   'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
   'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
@@ -31,16 +31,16 @@ export function allowOrigins(origins: readonly string[]): Middleware<State> {
 }
 
 /**
- * A preflight carries no API key, so every path has the same answer.
+ * Answers preflights. A preflight carries no API key, so the answer is the same for every path.
  *
  * @param methods the methods of all operations
  */
 export function answerPreflight(origins: readonly string[], methods: readonly string[]): Middleware<State> {
-  const allowed = { Allow: allowHeader(methods), 'Access-Control-Allow-Methods': methodList(methods) };
+  const methodHeaders = { Allow: allowHeader(methods), 'Access-Control-Allow-Methods': methodList(methods) };
   return (ctx, next) => {
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     if (ctx.method !== 'OPTIONS' || method === undefined || !origins.includes(origin ?? '')) return next();
-    ctx.set({ ...allowed, ...PREFLIGHT });
+    ctx.set({ ...methodHeaders, ...PREFLIGHT });
     ctx.status = 204;
     return undefined;
   };

@@ -11,7 +11,7 @@ import type { State } from './state.ts';
  */
 export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): RouterMiddleware<State> {
   return (ctx, next) => {
-    const started = performance.now();
+    const startMs = performance.now();
     const { req, res, state } = ctx;
     state.requestId = requestIdOf(req);
     res.once('close', () => {
@@ -21,10 +21,10 @@ export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolea
         method: req.method,
         route: ctx.routerPath,
         status,
-        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        durationMs: Math.round((performance.now() - startMs) * 1000) / 1000,
         keyId: state.caller?.id,
         keyLabel: state.caller?.label,
-        // The server, not the application, answers a late request.
+        // `state.client` is missing if the server itself has answered a late request.
         client: Number(status) >= 400 ? (state.client ?? clientAddress(req, trustProxy)) : undefined,
         aborted: res.writableFinished ? undefined : (true as const),
       };

@@ -5,7 +5,7 @@ import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 
-/** No character can end the `<…>` of a `Link` header. */
+/** A host and a port. No allowed character can end the `<…>` of a `Link` header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
@@ -14,21 +14,21 @@ const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
  */
 const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 
-/** In characters. Node would also accept an IPv6 zone of any length. */
+/** In characters. Node would accept an IPv6 address with a zone of any length. */
 const MAX_ADDRESS_LENGTH = 45;
 
-/** Azure and IIS forward a port. */
+/** An address with a port, as Azure and IIS forward it. */
 const WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
   if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw refusals.INVALID_TARGET;
-  // Exactly one in HTTP/1.1: RFC 9112, section 3.2.
-  const hosts = count(req.rawHeaders, 'host');
-  if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
+  // HTTP/1.1 requires exactly one Host header: RFC 9112, section 3.2.
+  const hostCount = countHeaders(req.rawHeaders, 'host');
+  if (hostCount > 1 || (hostCount === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
     throw refusals.INVALID_HOST;
   }
-  if (count(req.rawHeaders, 'authorization') > 1) throw refusals.REPEATED_AUTHORIZATION;
+  if (countHeaders(req.rawHeaders, 'authorization') > 1) throw refusals.REPEATED_AUTHORIZATION;
   return next();
 };
 
@@ -37,9 +37,9 @@ export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
   return next();
 };
 
-/** A service without a trusted proxy ignores these headers. */
+/** Checks the forwarded scheme and host, which a service without a trusted proxy ignores. */
 export const checkForwarded: Middleware = ({ req }, next) => {
-  const { proto, host } = forwarded(req);
+  const { proto, host } = forwardedOrigin(req);
   if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
   if (host !== undefined && !AUTHORITY.test(host)) throw refusals.INVALID_FORWARDED_HOST;
   return next();
@@ -49,26 +49,26 @@ export const checkForwarded: Middleware = ({ req }, next) => {
 export type BaseUrl = (request: IncomingMessage) => string;
 
 /**
- * Uses `publicUrl`, otherwise the headers of a trusted proxy, otherwise the request. {@link checkForwarded} and
- * {@link checkTarget} validate the headers.
+ * Uses the first of these that exists: `publicUrl`, the headers of a trusted proxy, the request itself.
+ * {@link checkForwarded} and {@link checkTarget} validate the headers.
  */
 export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): BaseUrl {
   if (publicUrl !== undefined) return () => publicUrl;
   if (!trustProxy) return (request) => `${scheme(request)}://${authority(request)}`;
   return (request) => {
-    const { proto = scheme(request), host = authority(request) } = forwarded(request);
+    const { proto = scheme(request), host = authority(request) } = forwardedOrigin(request);
     return `${proto.toLowerCase()}://${host}`;
   };
 }
 
-/** The valid address from a trusted proxy, otherwise the peer of the connection. `undefined` on a closed connection. */
+/** The valid address from a trusted proxy. Without such an address, the peer of the open connection. */
 export function clientAddress(request: IncomingMessage, trustProxy: boolean): string | undefined {
   return (trustProxy && forwardedAddress(request)) || request.socket.remoteAddress;
 }
 
-/** The forwarded address without its port. Empty when the value is no address, `undefined` without a value. */
+/** The forwarded address without its port. Empty if it is invalid, `undefined` without the header. */
 function forwardedAddress({ headers }: IncomingMessage): string | undefined {
-  const value = last(headers['x-forwarded-for']);
+  const value = lastValue(headers['x-forwarded-for']);
   if (value === undefined) return undefined;
   const [, ipv4, ipv6] = WITH_PORT.exec(value) ?? [];
   const address = ipv4 ?? ipv6 ?? value;
@@ -82,13 +82,13 @@ export function reportAddress(log: Pick<RequestLog, 'connectionError'>): Middlew
   };
 }
 
-/** The values of the nearest proxy. Earlier values may come from the client. */
-function forwarded({ headers }: IncomingMessage) {
-  return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
+/** The last value of each header, from the nearest proxy. Earlier values may come from the client. */
+function forwardedOrigin({ headers }: IncomingMessage) {
+  return { proto: lastValue(headers['x-forwarded-proto']), host: lastValue(headers['x-forwarded-host']) };
 }
 
 /** An empty value counts as absent. */
-function last(header: string | string[] | undefined): string | undefined {
+function lastValue(header: string | string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).split(',').at(-1)!.trim() || undefined;
 }
 
@@ -101,12 +101,12 @@ function authority({ headers: { host }, socket, url = '' }: IncomingMessage): st
   const absolute = /^https?:\/\/([^/?#]*)/i.exec(url);
   if (absolute !== null) return absolute[1]!;
   if (host !== undefined) return host;
-  // HTTP/1.0 without Host. Comes last, because reading the address of a socket is slow.
+  // A request of HTTP/1.0 without Host. Comes last, because reading the address of a socket is slow.
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Koa parses the URL when its path is first read, and may throw. */
+/** Koa parses the URL at the first read of `path`, and may throw. */
 function hasPath(ctx: Context): boolean {
   try {
     return typeof ctx.path === 'string';
@@ -115,7 +115,7 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-function count(rawHeaders: readonly string[], name: string): number {
+function countHeaders(rawHeaders: readonly string[], name: string): number {
   const isName = (raw: string, index: number) =>
     index % 2 === 0 && raw.length === name.length && raw.toLowerCase() === name;
   return rawHeaders.filter(isName).length;

@@ -7,7 +7,7 @@ export function methodList(methods: readonly string[]): string {
   return [...new Set(methods)].toSorted().join(', ');
 }
 
-/** The service answers OPTIONS itself. */
+/** Every route also allows OPTIONS, which the service answers itself. */
 export function allowHeader(methods: readonly string[]): string {
   return methodList([...methods, 'OPTIONS']);
 }
@@ -17,8 +17,8 @@ export function pathPattern(route: string): RegExp {
 }
 
 /**
- * Answers 404, 405 or OPTIONS where no route has answered. docs/decisions.md has the reason against
- * `router.allowedMethods()`.
+ * Answers requests that no route has answered: OPTIONS with 204, others with 404 or 405. docs/decisions.md has the
+ * reason against `router.allowedMethods()`.
  *
  * @param paths the patterns of all routes
  * @param methods the methods of all routes, for `OPTIONS *`: RFC 9110, section 9.3.7

@@ -3,10 +3,10 @@ import type { Caller } from '../../../application/ports/token-verifier.ts';
 export type State = {
   /** The `X-Request-Id` of the answer and of every log line. */
   requestId: string;
-  /** The address of the client of an error answer, read while the connection is open. */
+  /** The client's address, for an error answer. Read while the connection is open. */
   client?: string | undefined;
   query?: unknown;
   idempotencyKey?: string | undefined;
-  /** The verified API key, on every path in a version of the API. */
+  /** The verified API key. Set on every path under a version such as `/v1`. */
   caller?: Caller;
 };

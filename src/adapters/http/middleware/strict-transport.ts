@@ -3,10 +3,10 @@ import { A_YEAR } from '../contract/answer-headers.ts';
 import type { BaseUrl } from './request-target.ts';
 import type { State } from './state.ts';
 
-/** With the header, a browser would require TLS from every program on this machine. */
+/** For these URLs, a browser would then require TLS from every program on this machine. */
 const IS_LOOPBACK = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?:[:/]|$)/i;
 
-/** Requires browsers to use only https for this host: RFC 6797. */
+/** Makes browsers use only https for this host: RFC 6797. */
 export function requireTls(baseUrl: BaseUrl): Middleware<State> {
   return (ctx, next) => {
     const url = baseUrl(ctx.req);

@@ -5,7 +5,7 @@ import * as refusals from '../contract/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY, shared } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
-/** @param examples by name. The name of an error example is its code */
+/** @param examples the values by name. The name of an error example is its code */
 export function response(
   description: string,
   schema: JsonObject,

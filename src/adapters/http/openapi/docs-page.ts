@@ -9,7 +9,7 @@ export type PageFile = {
   readonly type: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** A hash of the content. Part of the URL, so browsers may keep the file for ever. */
+  /** A hash of the content. The URL contains it, so browsers may keep the file for ever. */
   readonly version: string;
 };
 
@@ -17,7 +17,7 @@ export const FILE_NAMES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'docs.css',
 
 type FileName = (typeof FILE_NAMES)[number];
 
-/** The page. `{{name}}` stands for a file. */
+/** The page. `{{name}}` stands for the URL of a file. */
 export const TEMPLATE = 'index.html';
 
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
@@ -29,7 +29,7 @@ export async function loadDocsPage(): Promise<DocsPage> {
       [name, await pageFile(name.endsWith('css') ? 'css' : 'javascript', await read(name))] as const,
   );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
-  // Relative, because a proxy may serve the page below a path.
+  // The URLs are relative, because a proxy may serve the page below a path.
   const html = FILE_NAMES.reduce(
     (text, name) => text.replace(`{{${name}}}`, `docs/${name}?${files[name].version}`),
     String(await read(TEMPLATE)),

@@ -19,7 +19,7 @@ export function exactly(description: string, value: string): JsonObject {
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** The general headers of HTTP servers are left out. */
+/** Headers that every HTTP server sends are left out. */
 export const HEADERS = {
   'X-Request-Id': required(
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
@@ -70,15 +70,15 @@ export const ALWAYS = shared('X-Request-Id', 'Strict-Transport-Security');
 /** The headers of an answer to a verified API key with a rate limit. */
 export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 
-/** The headers of an answer after which a client should wait. */
+/** The headers of an answer that asks the client to wait. */
 export const RETRY = { ...shared('Retry-After'), ...LIMITED };
 
 type Announced = { readonly name: string; readonly deprecation?: Deprecation };
 
 /**
- * Headers of every answer of a deprecated operation, unless the service could not parse the path.
+ * Describes the headers that announce a deprecation.
  *
- * @returns components of the document, and the headers of a response. Empty without a deprecation
+ * @returns components of the document, and the headers of a response. Both are empty without a deprecation
  */
 export function announcement({ name, deprecation }: Announced) {
   if (deprecation === undefined) return { components: {}, headers: {} };

@@ -21,7 +21,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
     'such as the UUID `8e03978e-40d5-43dd-bc93-6894a57f9324`, bare or in double quotes. Double quotes also allow ' +
     'spaces and escaped quotes. Use a new key for each animal.',
   required: false,
-  // No example: a tool would send this key for every animal.
+  // There is no example, because a tool would send the same key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
 };
 

@@ -35,8 +35,8 @@ const BODY =
   'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
   `charset except utf-8. \`Content-Encoding\` is identity or absent. At most ${MAX_BODY_BYTES} bytes.`;
 
-/** The part that does not depend on the base URL. */
-let described: JsonObject | undefined;
+/** The part of the document that does not depend on the base URL. */
+let operationsPart: JsonObject | undefined;
 
 /**
  * OpenAPI 3.0.3, from the schemas and limits that the service enforces.
@@ -44,7 +44,7 @@ let described: JsonObject | undefined;
  * @param base without a trailing slash, such as `https://petstore.example`
  */
 export function openApiDocument(base: string): JsonObject {
-  described ??= describeOperations(OPERATIONS.filter(({ version }) => version === V1));
+  operationsPart ??= describeOperations(OPERATIONS.filter(({ version }) => version === V1));
   return {
     openapi: '3.0.3',
     info: {
@@ -59,20 +59,20 @@ export function openApiDocument(base: string): JsonObject {
       url: `${base}/docs`,
       description: 'The rules of the API, and a form for each operation.',
     },
-    ...described,
+    ...operationsPart,
   };
 }
 
-/** @param operations all of one version */
+/** @param operations all operations of one version */
 export function describeOperations(operations: readonly Operation[]): JsonObject {
-  const announced = operations.map((each) => announcement(each).components);
+  const announcements = operations.map((each) => announcement(each).components);
   return {
     security: [{ apiKey: [] }],
     tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
     paths: paths(operations),
     components: {
       schemas: componentSchemas(),
-      headers: Object.assign({}, HEADERS, ...announced) as JsonObject,
+      headers: Object.assign({}, HEADERS, ...announcements) as JsonObject,
       responses: sharedFailures(),
       securitySchemes: { apiKey: API_KEY },
     },
@@ -91,13 +91,13 @@ function paths(all: readonly Operation[]): JsonObject {
 
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
-  const { headers: announced } = announcement(operation);
-  const headers = { ...LIMITED, ...announced };
+  const { headers: announcementHeaders } = announcement(operation);
+  const headers = { ...LIMITED, ...announcementHeaders };
   const { parameters = [], requestBody, responses } = documentation(headers);
   const queryParameters = Object.entries(query?.entries ?? {}).map((entry) => parameter('query', ...entry));
-  const errors = sharedFailures(announced);
-  const shared = (key: keyof typeof errors) => ({ $ref: `#/components/responses/${key}` });
-  const announcing = (key: keyof typeof errors) => (deprecation === undefined ? shared(key) : errors[key]);
+  const errors = sharedFailures(announcementHeaders);
+  const sharedError = (key: keyof typeof errors) => ({ $ref: `#/components/responses/${key}` });
+  const ownError = (key: keyof typeof errors) => (deprecation === undefined ? sharedError(key) : errors[key]);
   const scopeHeader = exactly('The scope that the API key lacks (RFC 6750).', scopeChallenge(scope));
   const allowed = required('The methods that the path supports.', { pattern: '^[A-Z]+(, [A-Z]+)*$' }, allow);
   return {
@@ -117,18 +117,18 @@ function describe(operation: Operation, allow: string): JsonObject {
       requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
     }),
     responses: {
-      401: announcing('Unauthorized'),
+      401: ownError('Unauthorized'),
       403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...headers }),
       405: failure([methodNotAllowed(allow)], { Allow: allowed, ...headers }),
-      // 408, 413, 414 and 431 can occur before the operation is known.
-      408: shared('RequestTimeout'),
-      413: shared(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),
-      414: shared('UriTooLong'),
+      // 408, 413, 414 and 431 can occur before the operation is known, so they have no headers of the operation.
+      408: sharedError('RequestTimeout'),
+      413: sharedError(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),
+      414: sharedError('UriTooLong'),
       ...(body && { 415: failure([UNSUPPORTED_MEDIA_TYPE], LIMITED) }),
-      429: announcing('RateLimited'),
-      431: shared('HeadersTooLarge'),
-      500: announcing('Internal'),
-      503: announcing('Unavailable'),
+      429: ownError('RateLimited'),
+      431: sharedError('HeadersTooLarge'),
+      500: ownError('Internal'),
+      503: ownError('Unavailable'),
       ...responses,
     },
   };

@@ -13,14 +13,14 @@ import { V1 } from '../contract/versions.ts';
 import { listPets } from './list-pets.ts';
 import { operation } from './operation.ts';
 
-const PET_ID = 'must be an int64 in canonical decimal digits';
+const PET_ID_RULE = 'must be an int64 in canonical decimal digits';
 
 const PetId = v.pipe(
-  v.string(PET_ID),
-  v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID),
+  v.string(PET_ID_RULE),
+  v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID_RULE),
   v.transform((digits) => BigInt(digits)),
   v.bigint(),
-  v.check(isInt64, PET_ID),
+  v.check(isInt64, PET_ID_RULE),
   v.metadata({
     description:
       'Identifier of the animal: an int64 in canonical decimal digits (`42`; not `042`, `+42`, `42.0`).',
@@ -28,7 +28,7 @@ const PetId = v.pipe(
   }),
 );
 
-/** The days are public: see `CHANGELOG.md`. From the sunset on, no operation has the path of a pet. */
+/** Clients know the days from `CHANGELOG.md`. After the sunset, no operation has the path of a single pet. */
 export const GET_PET_DEPRECATION: WhilePetsNeverChange<Deprecation> = {
   since: new Date('2026-11-20'),
   sunset: new Date('2030-12-05'),

@@ -12,19 +12,19 @@ import { PetStatus } from '../contract/schemas.ts';
 import { V1 } from '../contract/versions.ts';
 import { type Operation, operation } from './operation.ts';
 
-// Each message follows the name of its parameter.
-const ONCE = 'must be given only once';
-const LIMIT = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max} in plain decimal digits`;
-const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
+// Each message is a phrase that follows the name of its parameter.
+const ONCE_RULE = 'must be given only once';
+const LIMIT_RULE = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max} in plain decimal digits`;
+const CURSOR_RULE = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
 
 const Limit = v.pipe(
-  v.string(ONCE),
-  v.regex(/^[1-9]\d{0,2}$/, LIMIT),
+  v.string(ONCE_RULE),
+  v.regex(/^[1-9]\d{0,2}$/, LIMIT_RULE),
   v.transform(Number),
   v.number(),
   v.integer(),
-  v.minValue(PAGE_SIZE.min, LIMIT),
-  v.maxValue(PAGE_SIZE.max, LIMIT),
+  v.minValue(PAGE_SIZE.min, LIMIT_RULE),
+  v.maxValue(PAGE_SIZE.max, LIMIT_RULE),
   v.metadata({
     description:
       'Maximum number of animals to return, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
@@ -34,8 +34,8 @@ const Limit = v.pipe(
 );
 
 const Cursor = v.pipe(
-  v.string(ONCE),
-  v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
+  v.string(ONCE_RULE),
+  v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR_RULE),
   v.metadata({
     description:
       'Where the page begins: the `Next-Cursor` of the previous page. Opaque. Never expires. The example is the ' +
@@ -46,7 +46,7 @@ const Cursor = v.pipe(
 );
 
 const Status = v.pipe(
-  v.string(ONCE),
+  v.string(ONCE_RULE),
   PetStatus,
   v.description('Restricts the result to animals with this status. All animals when absent.'),
 );
@@ -57,7 +57,7 @@ export const PageQuery = strictQuery({
   cursor: v.optional(Cursor),
 });
 
-const nextPage = () => ({
+const nextPageHeaders = () => ({
   Link: optional(
     'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
     { pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' },
@@ -92,7 +92,7 @@ export const listPets: Operation = operation({
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [EXAMPLES.rex, EXAMPLES.mia], none: [] },
-        { ...nextPage(), ...headers },
+        { ...nextPageHeaders(), ...headers },
       ),
       400: failure(
         [
@@ -103,7 +103,7 @@ export const listPets: Operation = operation({
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        { ...nextPage(), ...shared('Retry-After'), ...headers },
+        { ...nextPageHeaders(), ...shared('Retry-After'), ...headers },
         'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
     },
@@ -122,7 +122,7 @@ export const listPets: Operation = operation({
         if (next !== undefined) linkNext(next);
         ctx.body = JSON.stringify(pets.map(petJson));
       } catch (error) {
-        // The link must point forwards, or a client could follow it for ever.
+        // The link must lead to greater ids. A client could follow any other link for ever.
         if (error instanceof DamagedPet && (after === undefined || error.id > after)) linkNext(error.id);
         throw error;
       }

@@ -35,25 +35,25 @@ type QuerySchema = GenericSchema & { readonly entries: ObjectEntries };
 type BodySchema = GenericSchema | undefined;
 
 type Definition<Query extends QuerySchema, Body extends BodySchema> = {
-  /** `operationId` of OpenAPI. */
+  /** The `operationId` of OpenAPI. */
   readonly name: string;
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   readonly version: ApiVersion;
-  /** Below the version, such as `/pets/{petId}`. */
+  /** The path below the version, such as `/pets/{petId}`. */
   readonly path: string;
   readonly scope: Scope;
   readonly deprecation?: Deprecation;
-  /** Absent: the operation refuses every query parameter. */
+  /** If absent, the operation refuses every query parameter. */
   readonly query?: Query;
-  /** Absent: the operation ignores a body. */
+  /** If absent, the operation ignores a body. */
   readonly body?: Body;
-  /** Parses headers into the state before the body is read, and throws their refusals. */
+  /** Parses headers into `ctx.state` before the body is read. Throws a refusal of an invalid header. */
   readonly readHeaders?: (ctx: Context) => void;
   readonly summary: string;
   readonly description: string;
-  /** @param headers the headers of every answer after the checks: rate limit and deprecation */
+  /** @param headers the headers of rate limit and deprecation, for every answer after the checks */
   readonly documentation: (headers: ResponseHeaders) => {
-    /** Path and header parameters. */
+    /** The parameters in the path and in headers. */
     readonly parameters?: readonly JsonObject[];
     readonly requestBody?: JsonObject;
     /** The operation's own responses, by status. */

@@ -8,12 +8,12 @@ import { getPet } from './get-pet.ts';
 import { listPets } from './list-pets.ts';
 import type { Operation } from './operation.ts';
 
-/** Routes, methods, announcements and the OpenAPI document are made from this list. */
+/** Routes, methods, announced deprecations and the OpenAPI document are made from this list. */
 export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
 
 /**
  * Announces the deprecation in every response on the path of a deprecated operation, errors included. Responses of
- * another operation on that path announce nothing.
+ * another operation with the same path announce nothing.
  */
 export function announceDeprecations(operations: readonly Operation[], baseUrl: BaseUrl): Middleware<State> {
   const deprecated = operations.flatMap(({ name, route, deprecation }) => {

@@ -9,11 +9,11 @@ export type ClientError = Error & { readonly code?: string; readonly rawPacket?:
 
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
 
-/** Whether a proxy could see another end of this request (request smuggling): see docs/explanation/a-request.md. */
+/** Whether a proxy could find another end of the request (request smuggling): see docs/explanation/a-request.md. */
 export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   if (httpVersion === '1.1') return coding !== undefined && coding.toLowerCase() !== 'chunked';
-  // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node also accepts 0.9 and 2.0, and parses them as 1.1.
+  // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node also accepts versions 0.9 and 2.0, and parses them as 1.1.
   return httpVersion !== '1.0' || coding !== undefined;
 }
 
@@ -25,15 +25,15 @@ const REFUSALS = new Map([
 
 export function refusalOf({ code = '', rawPacket = Buffer.of() }: ClientError): RequestRefused {
   if (code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.get(code) ?? refusals.NOT_HTTP;
-  // A long URL in several pieces of input is a 431, which is also correct.
+  // If a long URL arrives in several pieces, the answer is a 431, which is also correct.
   return LONG_URL.test(rawPacket.toString('latin1')) ? refusals.URL_TOO_LONG : refusals.HEADERS_TOO_LARGE;
 }
 
-/** The bytes of an answer without a response object of Node. The answer ends the connection. */
-export function lastAnswer(refused: RequestRefused, requestId: string): string {
-  const { status } = refused;
-  const body = errorJson(refused);
+/** The text of an answer for which Node has no response object. The connection ends after the answer. */
+export function lastAnswer(refusal: RequestRefused, requestId: string): string {
+  const { status } = refusal;
+  const body = errorJson(refusal);
   const ending = { 'Content-Length': body.length, Date: new Date().toUTCString(), Connection: 'close' };
-  const fields = Object.entries({ ...answerHeaders(requestId), ...ending }).map((field) => field.join(': '));
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...fields, '', body].join('\r\n');
+  const lines = Object.entries({ ...answerHeaders(requestId), ...ending }).map((field) => field.join(': '));
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }

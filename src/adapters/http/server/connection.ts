@@ -7,122 +7,122 @@ import { requestIdOf } from '../contract/request-id.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { isAmbiguous, lastAnswer } from './broken-request.ts';
 
-/** The number includes the request in progress. */
+/** The most requests without an answer, counting the request in progress. Further requests are ignored. */
 const MAX_UNANSWERED = 16;
 
-/** An estimate. A short request was measured at 3 KiB. */
+/** The estimated memory of a request without its body. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
 
-/** How long a client may send after the answer to input that is not a request, in milliseconds. */
+/** How long a client may send after the answer to input that is not a valid request. */
 const LINGER_MS = 1_000;
 
 type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog, 'answered'> };
 
 /**
  * Handles the requests of a client's connection one at a time, in their order: see docs/explanation/a-request.md.
- * Requests after the last answered request are ignored (RFC 9112, section 9.6).
+ * Ignores requests after the request whose answer ends the connection (RFC 9112, section 9.6).
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #service: Service;
-  /** The parsed requests without an answer, oldest first. The first is in progress. Ignored requests come last. */
-  readonly #unanswered: ServerResponse[] = [];
+  /** The responses of requests without an answer, the oldest first. Ignored requests come last. */
+  readonly #pendingResponses: ServerResponse[] = [];
   /** The response that was last passed to the application. */
-  #current: ServerResponse | undefined;
+  #startedResponse: ServerResponse | undefined;
   /** The response of the latest request that is not ignored. `undefined` before the first request. */
-  latest: ServerResponse | undefined;
-  /** Further requests are ignored. */
+  latestResponse: ServerResponse | undefined;
+  /** Whether further requests are ignored. */
   #isStopped = false;
-  /** The answer to the latest request ends the connection. */
+  /** Whether the answer to the latest request ends the connection. */
   #isEnding = false;
   /** Why the body of the latest request cannot be read. */
-  #broken: RequestRefused | undefined;
+  #bodyRefusal: RequestRefused | undefined;
 
   constructor(socket: Socket, service: Service) {
     this.#socket = socket;
     this.#service = service;
   }
 
-  /** The client's unread answers and its parsed requests. */
+  /** The memory of the answers that the client has not read, and of its parsed requests. */
   get heldBytes(): number {
     const { destroyed, writableLength } = this.#socket;
-    const bodyBytes = this.#unanswered.reduce((sum, { req }) => sum + req.readableLength, 0);
-    return destroyed ? 0 : writableLength + bodyBytes + REQUEST_BYTES * this.#unanswered.length;
+    const bodyBytes = this.#pendingResponses.reduce((sum, { req }) => sum + req.readableLength, 0);
+    return destroyed ? 0 : writableLength + bodyBytes + REQUEST_BYTES * this.#pendingResponses.length;
   }
 
   accept(response: ServerResponse): void {
     const { req } = response;
-    const count = this.#unanswered.push(response);
+    const count = this.#pendingResponses.push(response);
     if (!this.#isStopped && isAmbiguous(req)) this.refuse(NOT_HTTP, req);
-    // Closing a socket with unread bytes could destroy the last answer.
+    // Drops the body, because closing a socket with unread bytes could destroy the last answer.
     if (this.#isStopped) return void req.resume();
-    this.latest = response;
-    response.once('close', this.#next);
-    // The client offers another protocol: RFC 9110, section 7.8.
-    const isOffer = req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
-    if (count === MAX_UNANSWERED || isOffer) this.announceEnd();
+    this.latestResponse = response;
+    response.once('close', this.#handleNext);
+    // The client offers another protocol (RFC 9110, section 7.8). Node drops the bytes behind the offer.
+    const isUpgrade = req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
+    if (count === MAX_UNANSWERED || isUpgrade) this.announceEnd();
     if (count === 1) this.#handleFirst();
   }
 
   /**
-   * Answers input after which no byte is trusted: see docs/explanation/a-request.md. The answer follows the earlier
-   * answers, and ends the connection.
+   * Answers input after which the service trusts no further byte: see docs/explanation/a-request.md. The answer
+   * follows the earlier answers, and ends the connection.
    *
-   * @param request absent if the input has no complete headers, or is the body of the latest request
+   * @param request absent if the input is the body of the latest request, or has no complete headers
    */
-  refuse(refused: RequestRefused, request?: IncomingMessage): void {
-    const { latest } = this;
-    if (this.#broken !== undefined) return;
-    if (latest?.req.complete === false) {
+  refuse(refusal: RequestRefused, request?: IncomingMessage): void {
+    const { latestResponse } = this;
+    if (this.#bodyRefusal !== undefined) return;
+    if (latestResponse?.req.complete === false) {
       this.#isStopped = true;
-      this.#broken = refused;
-      if (latest === this.#current) this.#refuseLatest();
+      this.#bodyRefusal = refusal;
+      if (latestResponse === this.#startedResponse) this.#refuseLatest();
     } else if (!this.#isStopped) {
       this.#isStopped = true;
-      if (latest === undefined) this.#endWith(refused, request);
-      else finished(latest, { readable: false }, () => this.#endWith(refused, request));
+      if (latestResponse === undefined) this.#endWith(refusal, request);
+      else finished(latestResponse, { readable: false }, () => this.#endWith(refusal, request));
     }
   }
 
-  /** Sends `Connection: close` with the answer to the latest request, now or later. */
+  /** Sends `Connection: close` with the answer to the latest request, or with the next answer if that is too late. */
   announceEnd(): void {
     this.#isEnding = true;
-    if (this.#unanswered.length === 0 || this.latest?.headersSent !== false) return;
-    this.latest.setHeader('Connection', 'close');
+    if (this.#pendingResponses.length === 0 || this.latestResponse?.headersSent !== false) return;
+    this.latestResponse.setHeader('Connection', 'close');
     this.#isStopped = true;
   }
 
-  #endWith(refused: RequestRefused, request: IncomingMessage | undefined): void {
+  #endWith(refusal: RequestRefused, request: IncomingMessage | undefined): void {
     const socket = this.#socket;
     if (!socket.writable) return;
     const requestId = requestIdOf(request);
-    // Not a forwarded address, which the client could forge here.
+    // Uses no forwarded address, because the client could forge that address here.
     const client = socket.remoteAddress;
-    this.#service.log.answered({ requestId, method: request?.method, status: refused.status, client });
-    socket.end(lastAnswer(refused, requestId), () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+    this.#service.log.answered({ requestId, method: request?.method, status: refusal.status, client });
+    socket.end(lastAnswer(refusal, requestId), () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
   }
 
-  /** The application may wait for the body of the latest request: its own answer would be too late. */
+  /** Answers the latest request in place of the application, which may be waiting for the body. */
   #refuseLatest(): void {
-    const { latest } = this;
-    finished(latest!, { readable: false }, () => this.#socket.end(() => this.#socket.destroy()));
-    if (latest!.headersSent) return;
-    const body = errorJson(this.#broken!);
-    latest!.writeHead(this.#broken!.status, { 'Content-Length': body.length, Connection: 'close' }).end(body);
+    const [response, refusal] = [this.latestResponse!, this.#bodyRefusal!];
+    finished(response, { readable: false }, () => this.#socket.end(() => this.#socket.destroy()));
+    if (response.headersSent) return;
+    const body = errorJson(refusal);
+    response.writeHead(refusal.status, { 'Content-Length': body.length, Connection: 'close' }).end(body);
   }
 
   readonly #handleFirst = () => {
-    const [response] = this.#unanswered;
+    const [response] = this.#pendingResponses;
     if (response === undefined || !this.#socket.writable) return;
-    const isLatest = response === this.latest;
+    const isLatest = response === this.latestResponse;
     if (isLatest && this.#isEnding) this.announceEnd();
-    this.#current = response;
+    this.#startedResponse = response;
     this.#service.handle(response.req, response);
-    if (isLatest && this.#broken !== undefined) this.#refuseLatest();
+    if (isLatest && this.#bodyRefusal !== undefined) this.#refuseLatest();
   };
 
-  readonly #next = () => {
-    this.#unanswered.shift();
-    if (this.#unanswered.length > 0) setImmediate(this.#handleFirst);
+  readonly #handleNext = () => {
+    this.#pendingResponses.shift();
+    if (this.#pendingResponses.length > 0) setImmediate(this.#handleFirst);
   };
 }

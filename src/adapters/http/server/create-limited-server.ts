@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage, type ServerOptions } from 'node:htt
 import { BatchedResponse } from './batched-response.ts';
 import type { ServerLimits } from './limits.ts';
 
-/** A timeout may come this much late. */
+/** The interval at which Node looks for late requests. A timeout may be late by one interval. */
 const TIMEOUT_CHECK_MS = 500;
 
-/** The certificate chain, the server's own certificate first, and the private key, in PEM form. */
+/** In PEM form: the certificate chain, which begins with the server's own certificate, and the private key. */
 export type TlsPair = { readonly cert: string; readonly key: string };
 
 /**
- * The options have their reasons in docs/explanation/a-request.md.
+ * The reasons for the options are in docs/explanation/a-request.md.
  *
  * @param tls makes an HTTPS server
  * @throws {Error} if the pair is malformed
@@ -22,17 +22,17 @@ export async function createLimitedServer(limits: ServerLimits, tls: TlsPair | u
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeadersBytes,
     connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, limits.requestTimeoutMs),
-    // Strict even if Node runs with --insecure-http-parser.
+    // The parser is strict even if Node runs with --insecure-http-parser.
     insecureHTTPParser: false,
-    // Saves an empty stream per request without a body.
+    // Saves the time to create an empty stream for each request without a body.
     optimizeEmptyRequests: true,
     requireHostHeader: false,
   };
-  const withTls = tls && { ...options, ...tls, handshakeTimeout: limits.handshakeTimeoutMs };
-  const server = withTls ? (await import('node:https')).createServer(withTls) : createServer(options);
+  const tlsOptions = tls && { ...options, ...tls, handshakeTimeout: limits.handshakeTimeoutMs };
+  const server = tlsOptions ? (await import('node:https')).createServer(tlsOptions) : createServer(options);
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;
-  // No limit, because Node would silently drop further headers.
+  // 0 turns off the limit, because Node would silently drop the headers beyond a limit.
   server.maxHeadersCount = 0;
   return server;
 }

@@ -8,36 +8,38 @@ import { type ClientError, refusalOf } from './broken-request.ts';
 import { Connection } from './connection.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 
-/** The operating system may allow fewer. Node's default is 511. */
+/** The most connections that wait to be accepted. The operating system may allow fewer. Node's default is 511. */
 const BACKLOG_CONNECTIONS = 4096;
 
-/** The interval of measuring memory, and of closing idle connections in a drain. */
+/** How often the memory is measured, and how often a drain closes idle connections. */
 const INTERVAL_MS = 50;
 
+/** After this many new requests, the memory is measured immediately. */
 const MAX_UNMEASURED_REQUESTS = 4_096;
 
+/** The share of `maxHeldBytes` that may stay in use when connections are cut off. */
 const SHARE_AFTER_CUT = 0.75;
 
-/** See docs/explanation/a-drain.md. */
+/** How long a drain keeps idle connections open: see docs/explanation/a-drain.md. */
 const IDLE_GRACE_MS = 500;
 
 export type HttpServer = {
-  /** The port in use, also if the option was 0. */
+  /** The port in use. If the option is 0, the system chooses a port. */
   readonly port: number;
   readonly isDraining: boolean;
   /**
    * Stops listening, answers every request in progress, and closes each connection after its last answer: see
    * docs/explanation/a-drain.md.
    *
-   * @param timeoutMs when `drain` cuts off the connections that are still open, counted from the end of `acceptForMs`
-   * @param acceptForMs how long `drain` still accepts connections first. Default: 0
+   * @param timeoutMs the time after `acceptForMs` until `drain` cuts off the connections that are still open
+   * @param acceptForMs how long `drain` accepts connections before it stops listening. Default: 0
    * @returns how many connections were cut off
    */
   drain(timeoutMs: number, acceptForMs?: number): Promise<number>;
   /**
    * Uses another certificate for new connections. Does nothing on a server without TLS.
    *
-   * @throws {Error} if the pair is malformed. New connections then get the earlier certificate
+   * @throws {Error} if the pair is malformed. New connections then use the earlier certificate
    */
   renewCertificate(pair: TlsPair): void;
 };
@@ -76,24 +78,24 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     socket.once('close', () => connections.delete(socket));
   });
   const accept: RequestListener = (request, response) => {
-    // Node goes on parsing input after a cut.
+    // Node may parse further requests of a connection that was cut off.
     if (request.socket.destroyed) return;
     connections.get(request.socket)!.accept(response);
     if (++newRequests % MAX_UNMEASURED_REQUESTS === 0) measure();
   };
-  // Node itself would answer before any check: RFC 9110, section 10.1.1.
+  // If the last two events had no listener, Node would answer `Expect` before any check: RFC 9110, section 10.1.1.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, accept);
   server.on('clientError', (error: ClientError, stream) => {
     const connection = connections.get(stream as Socket);
-    // The first byte of a TLS handshake: RFC 8446, section 5.1.
-    if (connection?.latest === undefined && error.rawPacket?.[0] === 0x16)
+    // A TLS handshake begins with this byte: RFC 8446, section 5.1.
+    if (connection?.latestResponse === undefined && error.rawPacket?.[0] === 0x16)
       log.connectionError({ kind: 'tls' });
-    // The TLS handshake has failed, or the client has left.
+    // The TLS handshake has failed, or the client has disconnected.
     if (connection === undefined || error.code === 'ECONNRESET') stream.destroy();
     else connection.refuse(refusalOf(error));
   });
   server.on('tlsClientError', ({ code: reason = 'unknown' }: ClientError) => {
-    // The client has left, as health checks of the TCP port do.
+    // The client has disconnected, as a health check of the TCP port does.
     if (reason === 'ECONNRESET') return;
     log.connectionError(
       reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason },
@@ -103,7 +105,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
-  // The server goes on after a connection that it cannot accept.
+  // An error here is a connection that was not accepted. The server goes on.
   server.on('error', (error) => log.failed(error, undefined));
   const httpServer = {
     port: (server.address() as AddressInfo | null)?.port ?? port,
@@ -124,38 +126,38 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
  * docs/explanation/a-request.md.
  */
 function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: RequestLog): void {
-  const held = [...connections].map(([socket, { heldBytes }]) => ({ socket, heldBytes }));
-  let leftBytes = held.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
-  if (leftBytes <= maxHeldBytes) return;
-  for (const { socket, heldBytes } of held.toSorted((a, b) => b.heldBytes - a.heldBytes)) {
-    if (leftBytes > maxHeldBytes * SHARE_AFTER_CUT) socket.destroy();
+  const usages = [...connections].map(([socket, { heldBytes }]) => ({ socket, heldBytes }));
+  let remainingBytes = usages.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  if (remainingBytes <= maxHeldBytes) return;
+  for (const { socket, heldBytes } of usages.toSorted((a, b) => b.heldBytes - a.heldBytes)) {
+    if (remainingBytes > maxHeldBytes * SHARE_AFTER_CUT) socket.destroy();
     else setImmediate(() => socket.resume());
     socket.pause();
-    leftBytes -= heldBytes;
+    remainingBytes -= heldBytes;
   }
   log.connectionError({ kind: 'cut-off' });
 }
 
 async function close(server: Server, connections: Connections, timeoutMs: number): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  // The `close` of the HTTP server would also close idle connections: see docs/explanation/a-drain.md.
+  // The `close` of the HTTP server would immediately close idle connections: see docs/explanation/a-drain.md.
   TcpServer.prototype.close.call(server, () => resolve(0));
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
-  const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
-  const sweep = setInterval(() => {
-    if (performance.now() >= graceEndsMs && unread().length === 0) server.closeIdleConnections();
+  const findUnread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
+  const idleTimer = setInterval(() => {
+    if (performance.now() >= graceEndsMs && findUnread().length === 0) server.closeIdleConnections();
   }, INTERVAL_MS);
-  const timer = setTimeout(() => {
-    const unreadAtEnd = unread();
+  const cutOffTimer = setTimeout(() => {
+    const unreadSockets = findUnread();
     server.closeIdleConnections();
-    const open = [...connections.keys()].filter(({ destroyed }) => !destroyed);
+    const openSockets = [...connections.keys()].filter(({ destroyed }) => !destroyed);
     // Closing an idle connection does not count as cutting it off.
-    resolve(new Set([...unreadAtEnd, ...open]).size);
+    resolve(new Set([...unreadSockets, ...openSockets]).size);
     server.closeAllConnections();
   }, timeoutMs);
   const cutOff = await promise;
-  clearInterval(sweep);
-  clearTimeout(timer);
+  clearInterval(idleTimer);
+  clearTimeout(cutOffTimer);
   // Ends Node's check for late requests.
   server.close();
   return cutOff;

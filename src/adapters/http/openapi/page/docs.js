@@ -1,28 +1,28 @@
 // Runs in the browser, on the page at /docs: Swagger UI for the service that serves the page.
 
-const exactly = (_key, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value);
+const keepDigits = (_key, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value);
 
-/** JSON with line ends and with every digit of its numbers. Swagger UI would round them to doubles. */
-function pretty(text) {
+/** Indents JSON, and keeps every digit of its numbers. Swagger UI would round the numbers to doubles. */
+function indentJson(text) {
   if (JSON.rawJSON === undefined) return text;
   try {
-    return JSON.stringify(JSON.parse(text, exactly), undefined, 2);
+    return JSON.stringify(JSON.parse(text, keepDigits), undefined, 2);
   } catch (error) {
     if (error instanceof SyntaxError) return text;
     throw error;
   }
 }
 
-/** The codes of the limits on what a client sends. */
-const LIMITS = new Set(['REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'URI_TOO_LONG', 'HEADERS_TOO_LARGE']);
+/** The error codes that the section "Limits" of the page lists. */
+const LIMIT_CODES = new Set(['REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'URI_TOO_LONG', 'HEADERS_TOO_LARGE']);
 
-const nothing = () => null;
+const renderNothing = () => null;
 const isError = (_response, status) => Number(status) >= 400;
 const statusesOf = (responses) => responses.keySeq().join(', ');
 
-/** Changes of Swagger UI. */
+/** Replaces parts of Swagger UI. */
 function plugin({ React: { createElement } }) {
-  /** One line, until it is opened. */
+  /** Shows only the summary until the reader opens it. */
   const folded = (summary, content, isOpen) =>
     createElement('details', { open: isOpen }, createElement('summary', undefined, summary), content);
 
@@ -53,7 +53,7 @@ function plugin({ React: { createElement } }) {
     );
   };
 
-  /** What the service has answered, then what the document says of a success and of all errors. */
+  /** Shows the answer of the service, then the documented success and errors. */
   const answers = (Original) => (properties) => {
     const { responses, tryItOutResponse: answer, getComponent } = properties;
     const successes = responses.filterNot(isError);
@@ -70,15 +70,15 @@ function plugin({ React: { createElement } }) {
 
   return {
     components: {
-      // The page says these itself, in less space.
-      InfoContainer: nothing,
-      ServersContainer: nothing,
-      AuthorizeBtnContainer: nothing,
-      authorizeOperationBtn: nothing,
+      // The page shows these parts itself, in less space.
+      InfoContainer: renderNothing,
+      ServersContainer: renderNothing,
+      AuthorizeBtnContainer: renderNothing,
+      authorizeOperationBtn: renderNothing,
       OperationTag: ({ children }) => children,
-      // Every operation can be tried at any time.
-      TryItOutButton: nothing,
-      // A link inside the button that opens the operation: keyboards and screen readers cannot tell them apart.
+      // The form is always open, so it needs no button.
+      TryItOutButton: renderNothing,
+      // Replaces a link inside a button, because keyboards and screen readers cannot tell the two apart.
       DeepLink: ({ text }) => createElement('span', undefined, text),
     },
     wrapComponents: {
@@ -86,8 +86,8 @@ function plugin({ React: { createElement } }) {
       responseBody: (Original) => (properties) =>
         createElement(Original, {
           ...properties,
-          content: pretty(properties.content),
-          // Printed as it is.
+          content: indentJson(properties.content),
+          // Swagger UI prints plain text unchanged.
           contentType: 'text/plain',
         }),
       headers: (Original) => (properties) => folded('Headers', createElement(Original, properties)),
@@ -95,16 +95,16 @@ function plugin({ React: { createElement } }) {
   };
 }
 
-/** Attributes for screen readers, where Swagger UI has none, or a wrong one. */
+/** Attributes for screen readers that Swagger UI lacks or sets wrongly. */
 const ATTRIBUTES = {
   'select.content-type': { 'aria-label': 'Media type' },
   'select.examples-select-element': { 'aria-label': 'Example' },
   'textarea.body-param__text': { 'aria-label': 'Request body' },
   '.copy-to-clipboard button': { 'aria-label': 'Copy' },
-  // Below the heading of the page.
+  // These headings follow a heading of level 2.
   h4: { 'aria-level': '3' },
   h5: { 'aria-level': '4' },
-  // Not a region: there is one for each operation.
+  // Swagger UI makes each table a region, which would be too many regions.
   '.responses-table[role]': { role: 'table' },
 };
 
@@ -119,10 +119,10 @@ function describeElements() {
   }
 }
 
-/** Swagger UI has colours for dark mode, but does not ask the system. */
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const followSystem = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
-dark.addEventListener('change', followSystem);
+/** Swagger UI has colours for dark mode, but does not read the setting of the system. */
+const darkScheme = matchMedia('(prefers-color-scheme: dark)');
+const followSystem = () => document.documentElement.classList.toggle('dark-mode', darkScheme.matches);
+darkScheme.addEventListener('change', followSystem);
 followSystem();
 
 const root = document.getElementById('swagger-ui');
@@ -148,13 +148,12 @@ function addRow(table, ...texts) {
   document.getElementById(table).append(row);
 }
 
-/** Which operations each scope is for. */
-const scopes = Map.groupBy(operations, ({ description }) => /scope `(.+?)`/.exec(description)[1]);
-for (const [scope, allowed] of scopes) {
+const operationsByScope = Map.groupBy(operations, ({ description }) => /scope `(.+?)`/.exec(description)[1]);
+for (const [scope, allowed] of operationsByScope) {
   addRow('scope-rows', `\`${scope}\``, allowed.map(({ summary }) => summary).join(', '));
 }
 
-/** The status, the code and the meaning of each error. This one belongs to no operation. */
+/** The status, code and meaning of each error. ROUTE_NOT_FOUND belongs to no operation. */
 const errors = new Map([['ROUTE_NOT_FOUND', ['404', 'ROUTE_NOT_FOUND', 'There is nothing at this path.']]]);
 for (const found of operations.flatMap(({ responses }) => Object.values(responses))) {
   const { description, content } = spec.components.responses[found.$ref?.split('/').at(-1)] ?? found;
@@ -164,30 +163,30 @@ for (const found of operations.flatMap(({ responses }) => Object.values(response
 }
 for (const [status, code, meaning] of [...errors.values()].toSorted(([a], [b]) => a - b)) {
   addRow('error-rows', status, `\`${code}\``, meaning);
-  if (LIMITS.has(code)) addRow('limit-rows', status, meaning);
+  if (LIMIT_CODES.has(code)) addRow('limit-rows', status, meaning);
 }
 
-// The document may name another way to the service, which the Content-Security-Policy would refuse.
+// The document may name another address of the service, which the Content-Security-Policy would block.
 spec.servers = [{ url: new URL('.', document.baseURI).href.slice(0, -1) }];
-// Shown as they are called.
+// The page shows whole paths, with the version.
 spec.paths = Object.fromEntries(
   Object.entries(spec.paths).map(([path, item]) => [`/${version}${path}`, item]),
 );
 
-/** Where Swagger UI shows each operation, by its id. */
-const places = new Map();
+/** The fragments under which Swagger UI shows the operations, by `operationId`. */
+const fragments = new Map();
 for (const operation of operations) {
-  places.set(operation.operationId, `#/${operation.tags[0]}/${operation.operationId}`);
+  fragments.set(operation.operationId, `#/${operation.tags[0]}/${operation.operationId}`);
   if (operation.deprecated) operation.summary += ' (deprecated)';
 }
 
-/** `#getPet`, where the `Deprecation` of an answer leads, means the operation. */
-function nameOperation() {
-  const place = places.get(location.hash.slice(1));
-  if (place !== undefined) history.replaceState(undefined, '', place);
+/** Replaces `#getPet`, to which the `Link` of a deprecated operation leads, by the fragment of Swagger UI. */
+function replaceFragment() {
+  const fragment = fragments.get(location.hash.slice(1));
+  if (fragment !== undefined) history.replaceState(undefined, '', fragment);
 }
 
-nameOperation();
+replaceFragment();
 const ui = window.SwaggerUIBundle({
   spec,
   domNode: root,
@@ -196,23 +195,23 @@ const ui = window.SwaggerUIBundle({
   tryItOutEnabled: true,
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
-  // A section of the rules has moved down since the browser looked for it.
+  // Scrolls to a section of the rules, because the operations have moved it down.
   onComplete: () => document.getElementById(location.hash.slice(1))?.scrollIntoView(),
 });
 addEventListener('hashchange', () => {
-  nameOperation();
+  replaceFragment();
   if (location.hash.startsWith('#/')) ui.layoutActions.parseDeepLinkHash(location.hash);
 });
 
-/** Where the key is kept for the tab. Another service of this origin has another path. */
-const KEPT = `API key of ${location.pathname}`;
+/** The name of the stored API key. Contains the path, because another service may have the same origin. */
+const STORED_KEY_NAME = `API key of ${location.pathname}`;
 const keyField = document.getElementById('key');
 const keepBox = document.getElementById('keep-key');
 
 function useKey() {
   const key = keyField.value.trim();
   ui.preauthorizeApiKey('apiKey', key);
-  // Swagger UI cannot log out what was never authorized.
+  // Swagger UI can log out only a key that was authorized before, even an empty one.
   if (key === '') ui.authActions.logout(['apiKey']);
   return key;
 }
@@ -220,15 +219,15 @@ function useKey() {
 keyField.form.addEventListener('submit', (event) => event.preventDefault());
 keyField.form.addEventListener('input', () => {
   const key = useKey();
-  if (keepBox.checked) sessionStorage.setItem(KEPT, key);
-  else sessionStorage.removeItem(KEPT);
+  if (keepBox.checked) sessionStorage.setItem(STORED_KEY_NAME, key);
+  else sessionStorage.removeItem(STORED_KEY_NAME);
 });
 
-// What was typed before the operations were loaded.
+// Uses a key that was typed while the operations were loading.
 useKey();
 
-// Last: a browser may refuse storage, and the rest of the page works without it.
-const keptKey = sessionStorage.getItem(KEPT);
+// Comes last, because a browser may refuse the storage, and all code above works without it.
+const keptKey = sessionStorage.getItem(STORED_KEY_NAME);
 if (keptKey !== null) {
   keyField.value = keptKey;
   keepBox.checked = true;
