@@ -45,7 +45,6 @@ export class InvalidApiKey extends Error {
   readonly kind = 'invalid-api-key';
   readonly fault = 'client';
 
-  /** @param problems phrases such as "label must be …" */
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
   }

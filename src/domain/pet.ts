@@ -26,7 +26,6 @@ export const PAGE_SIZE = { min: 1, max: 100, default: 20 } as const;
 /** The range of OpenAPI's `format: int64`. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
-/** A phrase that follows the name of the field. */
 export const INT64_RULE = 'must be an integer in the range of int64';
 
 /** The content of a create request. The rules are not checked yet. */
@@ -58,7 +57,6 @@ export class InvalidPet extends Error {
   readonly kind = 'invalid-pet';
   readonly fault = 'client';
 
-  /** @param problems phrases such as "name must not be empty" */
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
   }
@@ -161,7 +159,7 @@ export const PET_NAME_MAX_LENGTH = 255;
 const CONTROL = '\\x00-\\x1f\\x7f';
 
 /**
- * No control character, and at least one character that is not white space. Generated clients use the pattern, too:
+ * No control character, and at least one character that is not white space. Generated clients use the pattern:
  * docs/decisions.md, "The pattern of a name is written for every dialect". A match takes linear time, because two
  * adjacent repeats never match the same character.
  */
@@ -172,7 +170,7 @@ const control = new RegExp(`[${CONTROL}]`);
 
 /** @returns a phrase that follows the word "name", or `undefined` for a valid name */
 export function petNameProblem(name: string): string | undefined {
-  // Counts code points only in a long text: no text has more code points than code units.
+  // No text has more code points than code units.
   if (name.length > PET_NAME_MAX_LENGTH && Array.from(name).length > PET_NAME_MAX_LENGTH) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }

@@ -13,7 +13,6 @@ export const RATE_LIMIT_MAX: RateLimit = { requests: 1_000_000_000, seconds: 86_
 export type WindowState = {
   /** The requests in this window, including the counted request. */
   readonly count: number;
-  /** Until the end of the window. */
   readonly leftMs: number;
 };
 

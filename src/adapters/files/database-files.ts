@@ -2,13 +2,13 @@ import * as fs from 'node:fs';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The endings of files beside a database. Such a file may be empty while a service depends on it. */
+/** A file with such an ending may be empty while a service depends on it. */
 const ENDING_BESIDE_DATABASE = /-wal$|-shm$|-journal$|\.lock$/i;
 
 /**
  * Refuses the name of a file beside a database, whether or not the database exists.
  *
- * @param file a path without symbolic links
+ * @param file without symbolic links
  * @throws {StorageSetupError}
  */
 export function refuseNameBesideDatabase(file: string): void {
@@ -22,12 +22,12 @@ export function refuseNameBesideDatabase(file: string): void {
 /**
  * Refuses a file that has files of a database beside it, or has the name of such a file.
  *
- * @param file a path without symbolic links
+ * @param file without symbolic links
  * @throws {StorageSetupError}
  */
 export function refuseFileBesideDatabase(file: string): void {
   refuseNameBesideDatabase(file);
-  // Opening a pipe would wait for a program at its other end.
+  // Opening a pipe would wait for its other end.
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`${file} is not a regular file`);
   }

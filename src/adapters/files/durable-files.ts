@@ -20,7 +20,7 @@ async function sync(path: string): Promise<void> {
 /** Creates a missing directory and its missing parents, durably: see "A file gets its name" in docs/decisions.md. */
 export async function createDirectory(path: string): Promise<void> {
   const parent = dirname(path);
-  // An earlier start may have been killed before this sync. Some parents cannot be synced.
+  // A start that was killed may have created it without a sync. Some parents cannot be synced.
   if (existsSync(path)) return sync(parent).catch(() => {});
   if (parent !== path) await createDirectory(parent);
   try {
@@ -39,7 +39,7 @@ export async function createDirectory(path: string): Promise<void> {
  * @throws the error of `node:fs`
  */
 export async function createFile(file: string): Promise<void> {
-  // An empty file may come from an earlier start that was killed before the sync.
+  // A start that was killed may have left an empty file without a sync.
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   await createDirectory(dirname(file));
   // Never opens an existing file: see `sync`.

@@ -93,8 +93,6 @@ const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
  * Serves `/metrics` without authentication: use a port that only operators can reach.
- *
- * @param metricsText called for each scrape
  */
 export function createMetricsApp(metricsText: () => Promise<string>, log: RequestLog): RequestListener {
   const router = new Router<State>(ROUTER_OPTIONS);

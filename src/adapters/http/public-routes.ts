@@ -43,13 +43,12 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
       if (isDraining()) throw SHUTTING_DOWN;
       const { lastId } = await probe.check();
       const warning = petIdsWarning(lastId);
-      // Few ids do not make the service unready: reads work, and other instances have the same ids.
+      // Few ids are no failure: reads work, and no other instance has more ids.
       ctx.body = warning === undefined ? OK : JSON.stringify({ status: 'ok', warnings: [warning] });
     },
 
     '/openapi.json': (ctx) => void (ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx.req)))),
 
-    /** Lists addresses for a program, and redirects a browser to `/docs`. */
     '/': (ctx) => {
       const base = baseUrl(ctx.req);
       ctx.vary('Accept');
@@ -76,7 +75,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   return Object.keys(routes);
 }
 
-/** Portions are small, because a TLS socket keeps the memory of its largest write until the socket closes. */
+/** Small, because a TLS socket keeps the memory of its largest write until the socket closes. */
 const PORTION_BYTES = 16 * 1024;
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {

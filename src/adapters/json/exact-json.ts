@@ -12,7 +12,7 @@ declare global {
 }
 
 /**
- * Parses JSON. A number that is mathematically an int64 (`7`, `1.0`, `1e3`) becomes a `bigint`, and any other number becomes the
+ * A number that is mathematically an int64 (`7`, `1.0`, `1e3`) becomes a `bigint`, and any other number becomes the
  * nearest double.
  *
  * @throws {SyntaxError} if the text is not JSON
@@ -27,7 +27,7 @@ export function parseJson(text: string): unknown {
 
 /** May confuse keys that have escapes: see {@link withPlainKeys}. */
 function parseNatively(text: string): unknown {
-  // A reviver (a function that is called for each value) is much slower.
+  // A function per value (a reviver) is much slower.
   if (!NESTED_OR_INEXACT.test(text)) return withBigInts(JSON.parse(text));
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? (int64(source) ?? value) : value,
@@ -66,7 +66,7 @@ function int64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
   if (digits === '') return 0n;
-  // The lookbehind keeps the time linear, because a match can begin only at the first of many zeros.
+  // The lookbehind keeps the time linear, because only the first of many zeros is tried.
   const significant = digits.replace(/(?<!0)0+$/, '');
   const zeros = digits.length - significant.length + Number(exponent) - fraction.length;
   // An int64 has at most 19 digits. Checked before `repeat`, for numbers such as `1e999999999`.
@@ -75,12 +75,12 @@ function int64(source: string): bigint | undefined {
   return isInt64(value) ? value : undefined;
 }
 
-/** `JSON.stringify` writes every digit of the int64 values in the result. */
+/** `JSON.stringify` of the result writes every digit of an int64. */
 export function petJson({ id, name, categoryId, status }: Pet): Record<keyof Pet, unknown> {
   return { id: exactNumber(id), name, categoryId: exactNumber(categoryId), status };
 }
 
-/** V8 writes a number much faster than the object of `rawJSON`. */
+/** V8 writes a number much faster than a `rawJSON`. */
 function exactNumber(value: bigint): number | object {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : JSON.rawJSON(String(value));

@@ -32,7 +32,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Copies standard input to a file without a name, which can be read twice.
+   * Copies standard input to a file without a name.
    *
    * @throws {PetFileError} when the file cannot be written
    */
@@ -56,7 +56,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   static async open(path: string): Promise<PetFile> {
     const compressed = isCompressed(path);
     try {
-      // Opening a pipe would wait for a program at its other end.
+      // Opening a pipe would wait for its other end.
       if ((await stat(path)).isFile()) {
         const file = await open(path);
         return new PetFile(path, file, (await file.stat()).size, compressed);
@@ -73,7 +73,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 
   /**
-   * Checks the file at the first call. Later calls return the same result.
+   * Checks the file only at the first call.
    *
    * @throws {PetFileError} naming the first bad line
    */
@@ -155,7 +155,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 }
 
-/** Marks the bit of the key. Returns whether this key, or rarely another key, has marked the bit before. */
+/** Marks the bit of the key. @returns whether this or (rarely) another key has marked it before */
 function wasMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
   const [byte, mask] = [bit >> 3, 1 << (bit & 7)];

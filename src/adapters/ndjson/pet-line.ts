@@ -46,7 +46,7 @@ export function formProblem(start: string): string | undefined {
   return 'is a JSON array; write one pet per line, such as with: jq -c .[] (jq 1.7 or later)';
 }
 
-/** The end of a line that the next line continues, as in indented JSON. */
+/** The end of a line that continues in the next line. */
 const CONTINUES = /[{[,:]\s*$/;
 
 /** Returns a pet, or all problems of the line in one text. */

@@ -22,7 +22,6 @@ export class ApiKeyNotActive extends Error {
   }
 }
 
-/** Another key has the id, and stays unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
   readonly fault = 'client';

@@ -23,12 +23,12 @@ export class RotateKey {
   }
 
   /**
-   * The old key is unchanged until the new key is delivered. A rotation never delays the expiry of the old key.
+   * The old key is unchanged until the new key is delivered. The old key never expires later than before.
    *
    * @throws {ApiKeyNotFound | ApiKeyNotActive | DamagedApiKey}
    * @throws {InvalidApiKey} when `expiresAt` is not in the future
    * @throws {ApiKeyIdTaken | DamagedApiKey} when the id of the new key is already taken
-   * @throws {StorageUnavailable} the new key may be delivered, and the expiry of the old key may be unchanged
+   * @throws {StorageUnavailable} the new key may be delivered, and the old key may keep its expiry
    */
   async execute(id: string, { overlapMs, expiresAt }: Rotation, deliver?: Deliver): Promise<CreatedKey> {
     const now = this.#now();

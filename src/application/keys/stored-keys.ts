@@ -4,7 +4,6 @@ import { ApiKeyNotFound } from './errors.ts';
 import { DamagedApiKey } from '../ports/storage-errors.ts';
 
 /**
- * @param fields may have any value
  * @returns the key, or an error with the first rule that the fields break
  */
 export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>): ApiKey | DamagedApiKey {
@@ -16,7 +15,6 @@ export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>
   return new DamagedApiKey(hasId ? id : 'with an unreadable id', problem);
 }
 
-/** @throws {DamagedApiKey} */
 export function throwIfDamaged(key: ApiKey | DamagedApiKey): ApiKey {
   if (key instanceof DamagedApiKey) throw key;
   return key;
@@ -30,8 +28,6 @@ export class GetKey {
   }
 
   /**
-   * @returns the key, whether it is active, expired or revoked
-   *
    * @throws {ApiKeyNotFound}
    * @throws {DamagedApiKey}
    * @throws {StorageUnavailable}

@@ -26,7 +26,6 @@ export class StoredTokenVerifier implements TokenVerifier {
   readonly #trusted = new Map<string, Trusted>();
   #unstoredUses = new Map<string, Date>();
 
-  /** @param onRefusal called for each token that is not valid */
   constructor(
     keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>,
     form: TokenForm,

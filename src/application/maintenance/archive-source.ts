@@ -8,7 +8,7 @@ export const BATCH_SIZE = 1000;
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * Reads a storage to which services may add pets. Reads every pet that the survey has counted, and no greater id. May
+ * Services may add pets meanwhile. Reads every pet that the survey has counted, and no greater id. May
  * miss a pet that a service stores after the survey.
  */
 export class ArchiveSource implements PetSource {
@@ -18,17 +18,12 @@ export class ArchiveSource implements PetSource {
     this.#archive = archive;
   }
 
-  /** @throws {StorageUnavailable} */
   async survey(): Promise<WhilePetsNeverChange<Survey>> {
     const greatestId = await this.#archive.greatestId();
     const count = await this.#archive.count(greatestId);
     return { count, greatestId, lastId: await this.#archive.lastId() };
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async *read(after: bigint, { greatestId }: UpTo): AsyncGenerator<readonly ArchivedPet[]> {
     for (let lastId = after; lastId < greatestId; ) {
       const found = await this.#archive.read(lastId, BATCH_SIZE);
@@ -40,7 +35,6 @@ export class ArchiveSource implements PetSource {
     }
   }
 
-  /** @throws {StorageUnavailable} */
   async recount({ greatestId }: UpTo): Promise<number> {
     return this.#archive.count(greatestId);
   }

@@ -66,7 +66,6 @@ export class CheckStorage {
 
 type Batch = { readonly pets: readonly ArchivedPet[]; readonly damaged?: DamagedPet };
 
-/** Reads the pets before the first damaged pet, and that pet. */
 async function readBatch(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
   try {
     return { pets: await archive.read(after, BATCH_SIZE) };

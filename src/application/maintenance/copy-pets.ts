@@ -47,7 +47,7 @@ export class CopyPets {
    * caller can repeat an interrupted copy.
    *
    * @throws {InvalidPet} when the source leaves too few ids for new pets; nothing is written
-   * @throws {IdempotencyKeyTaken} found only by a write, so other pets may be written
+   * @throws {IdempotencyKeyTaken} found only by a write
    * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<Copied> {

@@ -1,4 +1,4 @@
-/** The target has a different pet with this id. The pet of the target is unchanged. */
+/** The existing pet is unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
   readonly fault = 'client';
@@ -8,7 +8,6 @@ export class PetIdTaken extends Error {
   }
 }
 
-/** A different pet of the target has the idempotency key. The pet with `id` was not stored. */
 export class IdempotencyKeyTaken extends Error {
   readonly kind = 'idempotency-key-taken';
   readonly fault = 'client';

@@ -1,7 +1,7 @@
 import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
 
-/** Too few ids are left. No id was skipped. */
+/** No id was skipped. */
 export class TooFewPetIds extends Error {
   readonly kind = 'too-few-pet-ids';
   readonly fault = 'operator';
@@ -11,7 +11,7 @@ export class TooFewPetIds extends Error {
   }
 }
 
-/** Skips ids after a restore, so that no new pet is assigned the id of a lost pet. */
+/** Ensures that no new pet is assigned the id of a pet that a restore has lost. */
 export class SkipIds {
   readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
 

@@ -37,7 +37,7 @@ export class PetIdsExhausted extends Error {
   }
 }
 
-/** The key belongs to another request. Nothing was stored. */
+/** Nothing was stored. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
   readonly fault = 'client';
@@ -59,10 +59,7 @@ export class DamagedPet extends Error {
   // Private, because loggers print every public property of an error.
   readonly #before: readonly Pet[];
 
-  /**
-   * @param problem a phrase such as "status must be …"
-   * @param before the pets of the page that come before the damaged pet
-   */
+  /** @param before the pets of the page that come before the damaged pet */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
     this.id = id;

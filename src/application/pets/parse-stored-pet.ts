@@ -3,10 +3,7 @@ import { isSha256, SHA_256_RULE } from '../../domain/sha-256.ts';
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
 
-/**
- * @param fields may have any value
- * @throws {DamagedPet} with the first rule that the record breaks
- */
+/** @throws {DamagedPet} with the first rule that the record breaks */
 export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>): Pet {
   const idProblem = petIdProblem(id);
   if (idProblem !== undefined) throw new DamagedPet(id, `id ${idProblem}`);
@@ -27,7 +24,6 @@ export function parseStoredIdempotency(pet: Pet, key: unknown, fingerprint: unkn
   return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
 }
 
-/** Whether `parse` throws `DamagedPet`. */
 export function isDamaged(parse: () => Pet): boolean {
   try {
     parse();
@@ -41,7 +37,6 @@ export function isDamaged(parse: () => Pet): boolean {
 /**
  * @param records in the order of the storage
  * @param after less than the id of every pet of the page
- * @param parse may throw `DamagedPet`
  * @throws {DamagedPet} for the first record that is damaged or out of order, with the pets before that record
  */
 export function parseStoredPage<T, P extends Pet>(

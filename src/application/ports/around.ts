@@ -6,7 +6,6 @@ type Advice<M extends Method> = <Result extends Awaited<ReturnType<M>>>(
   args: Parameters<M>,
 ) => Promise<Result>;
 
-/** The methods that have a name. */
 type Named<Names> = { [M in keyof Names]: Names[M] extends undefined ? never : M }[keyof Names];
 
 /**

@@ -83,7 +83,6 @@ export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastI
 
 /** What a source has at the start of a run. */
 export type Survey = {
-  /** The number of pets. */
   readonly count: number;
   /** The greatest id of a pet, or 0. The run ignores later pets, which have greater ids. */
   readonly greatestId: bigint;

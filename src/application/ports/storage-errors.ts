@@ -34,7 +34,7 @@ export class StorageSetupError extends Error {
 
 /**
  * The stored record breaks the rules of a key: the record was damaged after the write, and only an operator can repair
- * it. The key is not valid. The message contains no value of a field.
+ * it. The message contains no value of a field.
  */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
@@ -42,7 +42,6 @@ export class DamagedApiKey extends Error {
   readonly id: string;
   readonly problem: string;
 
-  /** @param problem a phrase such as "label must be …" */
   constructor(id: string, problem: string) {
     super(`the API key ${id} is damaged in the storage: ${problem}`);
     this.id = id;

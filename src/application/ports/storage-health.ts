@@ -47,7 +47,6 @@ export interface StorageHost extends StorageLog {
   fatal(message: string): never;
 }
 
-/** An event of a connection, or of a call that needs a connection. */
 export type ConnectionEvent =
   | 'opened'
   | 'closed'

@@ -41,7 +41,6 @@ export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
 
 export type KeyOptions = {
   readonly log: StorageHost;
-  /** Whether to create a missing storage. */
   readonly mayCreate: boolean;
 };
 
@@ -87,16 +86,16 @@ export interface StorageKind {
   /** For a service, which closes the storage when it stops. */
   openService(url: string, options: ServiceOptions): Promise<ServiceStorage>;
 
-  /** Works beside a service: both may use the storage at the same time. */
+  /** Works while a service uses the storage. */
   openForReading(url: string): Promise<ReadableStorage>;
 
-  /** Also opens a damaged storage, if a part is readable. Writes nothing, and works beside a service. */
+  /** Also opens a damaged storage, if a part is readable. Writes nothing. Works while a service uses the storage. */
   openForChecking(url: string): Promise<CheckableStorage>;
 
   /** Creates a missing storage. Refuses a storage for only one writer while a service uses that storage. */
   openForWriting(url: string, log: StorageHost): Promise<WritableStorage>;
 
-  /** Works beside a service. */
+  /** Works while a service uses the storage. */
   openKeys(url: string, options: KeyOptions): Promise<KeyStorage>;
 
   /** Refuses the same storages as {@link openForWriting}. Absent for a storage without a schema. */
@@ -104,17 +103,15 @@ export interface StorageKind {
 
   /**
    * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
-   * beside a service, and with every schema version. Absent for a storage with backup tools of its own.
+   * while a service uses the storage, and with every schema version.
    *
-   * @param path a new file
    * @param onProgress may throw to stop the backup, which then leaves no file
    * @throws {StorageSetupError} also when the storage is damaged or the file exists
    */
   backUp?(url: string, path: string, onProgress: OnProgress): Promise<void>;
 
   /**
-   * Makes a storage from a backup, with the schema version of the backup. Absent for a storage with restore tools of
-   * its own.
+   * Makes a storage from a backup, with the schema version of the backup.
    *
    * @param backup a file that `backUp` has written
    * @param onProgress may throw to stop the restore, which then changes nothing
@@ -123,7 +120,7 @@ export interface StorageKind {
    */
   restore?(url: string, backup: string, onProgress: OnProgress): Promise<bigint>;
 
-  /** The tools that replace the absent methods. */
+  /** The tools that replace `backUp` and `restore`, if these methods are absent. */
   readonly tools?: { readonly backUp: string; readonly restore: string };
 }
 

@@ -48,7 +48,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** A refused request. Clients see the message. Only `refusals.ts` creates instances. */
+/** Clients see the message. Only `refusals.ts` creates instances. */
 export class RequestRefused extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -95,7 +95,6 @@ const MESSAGES = {
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
-/** The answer reveals no details for operators. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
   if (isOneOf(CODES, error)) return answerOf(CODES[error.kind], error.message);

@@ -17,11 +17,11 @@ export function queryParser<S extends v.GenericSchema>(schema: S) {
   };
 }
 
-/** The value of a repeated parameter. No schema accepts it. */
+/** Replaces repeated values. No schema accepts it. */
 const REPEATED = Symbol('repeated');
 
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
-  // Without a prototype, no name is special, such as `__proto__`.
+  // Without a prototype, no name is special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
   // `getAll` for each name would take quadratic time. A `?` is added, because `URLSearchParams` drops the first.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
@@ -35,7 +35,7 @@ const UNKNOWN = 'is not a parameter of this operation';
 /** Without a limit, the answer could be much longer than the request. */
 const MAX_NAMED_UNKNOWN = 10;
 
-/** valibot reports only the first unknown parameter. Its message therefore names further parameters. */
+/** valibot reports only the first unknown parameter. Its message also names further ones. */
 const unknownParameters = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
   const further = names.slice(1, MAX_NAMED_UNKNOWN).map((name) => `${name} ${UNKNOWN}`);

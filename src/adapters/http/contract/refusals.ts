@@ -5,7 +5,7 @@ import { type Deprecation, sunsetDay } from './deprecation.ts';
 import { RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
-// This file has every refusal, ordered by status. The OpenAPI document takes its examples from here.
+// Refusals are ordered by status. The OpenAPI document takes its examples from here.
 
 const invalid = (message: string) => new RequestRefused('INVALID_ARGUMENT', message);
 const malformed = (message: string) => new RequestRefused('MALFORMED_JSON', message);
@@ -22,7 +22,6 @@ export const REPEATED_AUTHORIZATION = invalid('the request must have at most one
 export const INVALID_FORWARDED_PROTO = invalid('X-Forwarded-Proto must be http or https');
 export const INVALID_FORWARDED_HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
-/** @param message every problem of the path, query or body */
 export function invalidValues(code: 'INVALID_ARGUMENT' | 'INVALID_CURSOR', message: string): RequestRefused {
   return new RequestRefused(code, message);
 }

@@ -13,7 +13,7 @@ export type RequestRecord = {
   readonly status: number | undefined;
   /** The time until the answer was sent. `undefined` when the request did not reach the application. */
   readonly durationMs?: number | undefined;
-  /** The public id of the API key. `undefined` when no key was verified. */
+  /** `undefined` when no key was verified. */
   readonly keyId?: string | undefined;
   readonly keyLabel?: string | undefined;
   /** The client's address, only for an error answer. */
@@ -44,7 +44,6 @@ export type ConnectionError =
   | { readonly kind: 'handshake'; readonly reason: string };
 
 export interface RequestLog {
-  /** @param request absent if the request did not reach the application */
   answered(record: RequestRecord, request?: IncomingMessage): void;
   /** Logs a bug, or a failure of the storage. */
   failed(error: unknown, requestId: string | undefined): void;

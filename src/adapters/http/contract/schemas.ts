@@ -18,7 +18,7 @@ import {
 } from '../../../domain/pet.ts';
 import { errorAnswer, ERRORS } from './errors.ts';
 
-// Each message is a phrase that follows the name of its field.
+// Each message follows the name of its field.
 
 /** Only the OpenAPI document uses the metadata. */
 function documented<S extends v.GenericSchema>(schema: S, metadata: Readonly<Record<string, unknown>>) {

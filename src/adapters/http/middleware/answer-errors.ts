@@ -9,8 +9,6 @@ import { clientAddress } from './request-target.ts';
 /**
  * Sets the headers of every answer, and turns every thrown error into an answer. Logs every failure that is not the
  * client's fault.
- *
- * @param trustProxy whether a proxy appends the client's address to `X-Forwarded-For`
  */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {

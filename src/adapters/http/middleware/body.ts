@@ -12,7 +12,7 @@ import type { State } from './state.ts';
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
-/** The name of the encoding with one character per byte, in Node and in iconv-lite. */
+/** One character per byte, in Node and in iconv-lite. */
 const BYTE_ENCODING = 'binary';
 
 /** Node uses the same pattern. */
@@ -49,7 +49,7 @@ const receiveBody = bodyParser({
   onerror: (error, { req }) => {
     // Discards the remaining bytes, so the connection can carry further requests.
     req.resume();
-    // Throws a refusal instead of this error, which contains the body: no body may reach the log.
+    // Replaces the error, which contains the body: no body may reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw refusals.BODY_TOO_LARGE;
     // The client may disconnect before its body is read.
@@ -59,9 +59,9 @@ const receiveBody = bodyParser({
 });
 
 /**
- * Reads a body, which {@link jsonObject} then parses. {@link requireJson} must come first.
+ * Reads a body for {@link jsonObject}, after {@link requireJson}.
  *
- * @param authenticate called again after a wait for the body, because the key may be revoked meanwhile
+ * @param authenticate called again after a wait: the key may be revoked meanwhile
  */
 export function readBody(authenticate: Middleware<State>): readonly Middleware<State>[] {
   return [

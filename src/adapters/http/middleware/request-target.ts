@@ -5,7 +5,7 @@ import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 
-/** A host and a port. No allowed character can end the `<…>` of a `Link` header. */
+/** No allowed character can end the `<…>` of a `Link` header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
@@ -17,8 +17,8 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** In characters. Node would accept an IPv6 address with a zone of any length. */
 const MAX_ADDRESS_LENGTH = 45;
 
-/** An address with a port, as Azure and IIS forward it. */
-const WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
+/** Azure and IIS forward a port. */
+const ADDRESS_WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
@@ -37,7 +37,7 @@ export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
   return next();
 };
 
-/** Checks the forwarded scheme and host, which a service without a trusted proxy ignores. */
+/** Without a trusted proxy, the service ignores the forwarded headers. */
 export const checkForwarded: Middleware = ({ req }, next) => {
   const { proto, host } = forwardedOrigin(req);
   if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
@@ -70,7 +70,7 @@ export function clientAddress(request: IncomingMessage, trustProxy: boolean): st
 function forwardedAddress({ headers }: IncomingMessage): string | undefined {
   const value = lastValue(headers['x-forwarded-for']);
   if (value === undefined) return undefined;
-  const [, ipv4, ipv6] = WITH_PORT.exec(value) ?? [];
+  const [, ipv4, ipv6] = ADDRESS_WITH_PORT.exec(value) ?? [];
   const address = ipv4 ?? ipv6 ?? value;
   return address.length <= MAX_ADDRESS_LENGTH && isIP(address) !== 0 ? address : '';
 }
@@ -87,7 +87,6 @@ function forwardedOrigin({ headers }: IncomingMessage) {
   return { proto: lastValue(headers['x-forwarded-proto']), host: lastValue(headers['x-forwarded-host']) };
 }
 
-/** An empty value counts as absent. */
 function lastValue(header: string | string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).split(',').at(-1)!.trim() || undefined;
 }

@@ -3,7 +3,7 @@ import { A_YEAR } from '../contract/answer-headers.ts';
 import type { BaseUrl } from './request-target.ts';
 import type { State } from './state.ts';
 
-/** For these URLs, a browser would then require TLS from every program on this machine. */
+/** For these hosts, a browser would apply the header to every program on this machine. */
 const IS_LOOPBACK = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?:[:/]|$)/i;
 
 /** Makes browsers use only https for this host: RFC 6797. */

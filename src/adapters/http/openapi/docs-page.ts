@@ -22,7 +22,6 @@ export const TEMPLATE = 'index.html';
 
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
 
-/** @throws {Error} if a file cannot be read */
 export async function loadDocsPage(): Promise<DocsPage> {
   const loaded = FILE_NAMES.map(
     async (name) =>

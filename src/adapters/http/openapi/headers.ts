@@ -67,7 +67,7 @@ export function shared(...names: readonly (keyof typeof HEADERS)[]): ResponseHea
 
 export const ALWAYS = shared('X-Request-Id', 'Strict-Transport-Security');
 
-/** The headers of an answer to a verified API key with a rate limit. */
+/** The headers of an answer to an API key with a rate limit. */
 export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 
 /** The headers of an answer that asks the client to wait. */

@@ -4,22 +4,22 @@ import { ErrorBody, NewPet, Pet, Pets, PetStatus } from '../contract/schemas.ts'
 
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** The schemas that have a name in the OpenAPI document. */
+/** The schemas with a name in the OpenAPI document. */
 const NAMED = { PetStatus, NewPet, Pet, Pets, Error: ErrorBody };
 
 const CONFIG = {
   target: 'openapi-3.0',
-  // Describes parsed values: a parameter made of digits is an integer.
+  // After parsing, a parameter made of digits is an integer.
   typeMode: 'output',
   // JSON Schema cannot express a check. The metadata describes it.
   ignoreActions: ['check'],
   overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
   overrideSchema: ({ valibotSchema, jsonSchema }) => {
-    // Has no bounds, because tools that read numbers as doubles would round the bounds.
+    // No bounds, because tools that read numbers as doubles would round them.
     if (valibotSchema.type === 'bigint') return { type: 'integer', format: 'int64' };
     if (valibotSchema.type !== 'optional') return undefined;
     const { $ref, default: _, ...rest } = jsonSchema;
-    // OpenAPI 3.0 ignores siblings of `$ref`. A default would also make the field required in generated types.
+    // OpenAPI 3.0 ignores siblings of `$ref`. A default would also make generated types require the field.
     if ($ref !== undefined) return { $ref };
     const initial = v.parse(valibotSchema, undefined);
     return (initial === undefined ? rest : { ...rest, default: initial }) as typeof jsonSchema;

@@ -35,7 +35,7 @@ const BODY =
   'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
   `charset except utf-8. \`Content-Encoding\` is identity or absent. At most ${MAX_BODY_BYTES} bytes.`;
 
-/** The part of the document that does not depend on the base URL. */
+/** The part that does not depend on the base URL. */
 let operationsPart: JsonObject | undefined;
 
 /**
@@ -120,7 +120,7 @@ function describe(operation: Operation, allow: string): JsonObject {
       401: ownError('Unauthorized'),
       403: failure([insufficientScope(scope)], { 'WWW-Authenticate': scopeHeader, ...headers }),
       405: failure([methodNotAllowed(allow)], { Allow: allowed, ...headers }),
-      // 408, 413, 414 and 431 can occur before the operation is known, so they have no headers of the operation.
+      // 408, 413, 414 and 431 can occur before the operation is known.
       408: sharedError('RequestTimeout'),
       413: sharedError(body === undefined ? 'ChunkExtensionsTooLarge' : 'PayloadTooLarge'),
       414: sharedError('UriTooLong'),

@@ -12,7 +12,7 @@ import { PetStatus } from '../contract/schemas.ts';
 import { V1 } from '../contract/versions.ts';
 import { type Operation, operation } from './operation.ts';
 
-// Each message is a phrase that follows the name of its parameter.
+// Each message follows the name of its parameter.
 const ONCE_RULE = 'must be given only once';
 const LIMIT_RULE = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max} in plain decimal digits`;
 const CURSOR_RULE = 'must be a cursor from the Next-Cursor or Link header of an earlier page';

@@ -53,7 +53,7 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   readonly description: string;
   /** @param headers the headers of rate limit and deprecation, for every answer after the checks */
   readonly documentation: (headers: ResponseHeaders) => {
-    /** The parameters in the path and in headers. */
+    /** Path and header parameters. */
     readonly parameters?: readonly JsonObject[];
     readonly requestBody?: JsonObject;
     /** The operation's own responses, by status. */

@@ -7,13 +7,13 @@ import { requestIdOf } from '../contract/request-id.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { isAmbiguous, lastAnswer } from './broken-request.ts';
 
-/** The most requests without an answer, counting the request in progress. Further requests are ignored. */
-const MAX_UNANSWERED = 16;
+/** Includes the request in progress. */
+const MAX_UNANSWERED_REQUESTS = 16;
 
-/** The estimated memory of a request without its body. A short request was measured at 3 KiB. */
+/** An estimate: a short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
 
-/** How long a client may send after the answer to input that is not a valid request. */
+/** How long a client may send after the answer to an invalid request. */
 const LINGER_MS = 1_000;
 
 type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog, 'answered'> };
@@ -31,19 +31,17 @@ export class Connection {
   #startedResponse: ServerResponse | undefined;
   /** The response of the latest request that is not ignored. `undefined` before the first request. */
   latestResponse: ServerResponse | undefined;
-  /** Whether further requests are ignored. */
-  #isStopped = false;
+  #ignoresRequests = false;
   /** Whether the answer to the latest request ends the connection. */
   #isEnding = false;
-  /** Why the body of the latest request cannot be read. */
-  #bodyRefusal: RequestRefused | undefined;
+  #latestBodyRefusal: RequestRefused | undefined;
 
   constructor(socket: Socket, service: Service) {
     this.#socket = socket;
     this.#service = service;
   }
 
-  /** The memory of the answers that the client has not read, and of its parsed requests. */
+  /** The memory of unread answers and parsed requests. */
   get heldBytes(): number {
     const { destroyed, writableLength } = this.#socket;
     const bodyBytes = this.#pendingResponses.reduce((sum, { req }) => sum + req.readableLength, 0);
@@ -53,14 +51,14 @@ export class Connection {
   accept(response: ServerResponse): void {
     const { req } = response;
     const count = this.#pendingResponses.push(response);
-    if (!this.#isStopped && isAmbiguous(req)) this.refuse(NOT_HTTP, req);
+    if (!this.#ignoresRequests && isAmbiguous(req)) this.refuse(NOT_HTTP, req);
     // Drops the body, because closing a socket with unread bytes could destroy the last answer.
-    if (this.#isStopped) return void req.resume();
+    if (this.#ignoresRequests) return void req.resume();
     this.latestResponse = response;
     response.once('close', this.#handleNext);
     // The client offers another protocol (RFC 9110, section 7.8). Node drops the bytes behind the offer.
     const isUpgrade = req.headers.upgrade !== undefined && /\bupgrade\b/i.test(req.headers.connection ?? '');
-    if (count === MAX_UNANSWERED || isUpgrade) this.announceEnd();
+    if (count === MAX_UNANSWERED_REQUESTS || isUpgrade) this.announceEnd();
     if (count === 1) this.#handleFirst();
   }
 
@@ -72,13 +70,13 @@ export class Connection {
    */
   refuse(refusal: RequestRefused, request?: IncomingMessage): void {
     const { latestResponse } = this;
-    if (this.#bodyRefusal !== undefined) return;
+    if (this.#latestBodyRefusal !== undefined) return;
     if (latestResponse?.req.complete === false) {
-      this.#isStopped = true;
-      this.#bodyRefusal = refusal;
+      this.#ignoresRequests = true;
+      this.#latestBodyRefusal = refusal;
       if (latestResponse === this.#startedResponse) this.#refuseLatest();
-    } else if (!this.#isStopped) {
-      this.#isStopped = true;
+    } else if (!this.#ignoresRequests) {
+      this.#ignoresRequests = true;
       if (latestResponse === undefined) this.#endWith(refusal, request);
       else finished(latestResponse, { readable: false }, () => this.#endWith(refusal, request));
     }
@@ -89,7 +87,7 @@ export class Connection {
     this.#isEnding = true;
     if (this.#pendingResponses.length === 0 || this.latestResponse?.headersSent !== false) return;
     this.latestResponse.setHeader('Connection', 'close');
-    this.#isStopped = true;
+    this.#ignoresRequests = true;
   }
 
   #endWith(refusal: RequestRefused, request: IncomingMessage | undefined): void {
@@ -104,7 +102,7 @@ export class Connection {
 
   /** Answers the latest request in place of the application, which may be waiting for the body. */
   #refuseLatest(): void {
-    const [response, refusal] = [this.latestResponse!, this.#bodyRefusal!];
+    const [response, refusal] = [this.latestResponse!, this.#latestBodyRefusal!];
     finished(response, { readable: false }, () => this.#socket.end(() => this.#socket.destroy()));
     if (response.headersSent) return;
     const body = errorJson(refusal);
@@ -118,7 +116,7 @@ export class Connection {
     if (isLatest && this.#isEnding) this.announceEnd();
     this.#startedResponse = response;
     this.#service.handle(response.req, response);
-    if (isLatest && this.#bodyRefusal !== undefined) this.#refuseLatest();
+    if (isLatest && this.#latestBodyRefusal !== undefined) this.#refuseLatest();
   };
 
   readonly #handleNext = () => {

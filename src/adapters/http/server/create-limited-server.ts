@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerOptions } from 'node:htt
 import { BatchedResponse } from './batched-response.ts';
 import type { ServerLimits } from './limits.ts';
 
-/** The interval at which Node looks for late requests. A timeout may be late by one interval. */
-const TIMEOUT_CHECK_MS = 500;
+/** A timeout may be late by this time. */
+const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
 /** In PEM form: the certificate chain, which begins with the server's own certificate, and the private key. */
 export type TlsPair = { readonly cert: string; readonly key: string };
@@ -11,7 +11,6 @@ export type TlsPair = { readonly cert: string; readonly key: string };
 /**
  * The reasons for the options are in docs/explanation/a-request.md.
  *
- * @param tls makes an HTTPS server
  * @throws {Error} if the pair is malformed
  */
 export async function createLimitedServer(limits: ServerLimits, tls: TlsPair | undefined) {
@@ -21,10 +20,10 @@ export async function createLimitedServer(limits: ServerLimits, tls: TlsPair | u
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeadersBytes,
-    connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, limits.requestTimeoutMs),
+    connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_INTERVAL_MS, limits.requestTimeoutMs),
     // The parser is strict even if Node runs with --insecure-http-parser.
     insecureHTTPParser: false,
-    // Saves the time to create an empty stream for each request without a body.
+    // Creates no stream for an absent body.
     optimizeEmptyRequests: true,
     requireHostHeader: false,
   };
@@ -32,7 +31,7 @@ export async function createLimitedServer(limits: ServerLimits, tls: TlsPair | u
   const server = tlsOptions ? (await import('node:https')).createServer(tlsOptions) : createServer(options);
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;
-  // 0 turns off the limit, because Node would silently drop the headers beyond a limit.
+  // No limit, because Node would silently drop the headers beyond a limit.
   server.maxHeadersCount = 0;
   return server;
 }

@@ -7,7 +7,7 @@ export const SERVER_LIMITS = {
   handshakeTimeoutMs: 10_000,
   headersTimeoutMs: HEADERS_TIMEOUT_MS,
   requestTimeoutMs: REQUEST_TIMEOUT_MS,
-  /** How long an idle connection stays open: longer than the 60 s of common load balancers. */
+  /** Longer than common load balancers keep a connection: 60 s. */
   keepAliveTimeoutMs: 65_000,
   /**
    * How long a connection stays open without a byte in either direction. In the middle of an answer, up to twice as

@@ -8,23 +8,21 @@ import { type ClientError, refusalOf } from './broken-request.ts';
 import { Connection } from './connection.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 
-/** The most connections that wait to be accepted. The operating system may allow fewer. Node's default is 511. */
-const BACKLOG_CONNECTIONS = 4096;
+/** The operating system may allow fewer. Node's default is 511. */
+const MAX_WAITING_CONNECTIONS = 4096;
 
 /** How often the memory is measured, and how often a drain closes idle connections. */
 const INTERVAL_MS = 50;
 
-/** After this many new requests, the memory is measured immediately. */
-const MAX_UNMEASURED_REQUESTS = 4_096;
+const REQUESTS_PER_MEASUREMENT = 4_096;
 
-/** The share of `maxHeldBytes` that may stay in use when connections are cut off. */
-const SHARE_AFTER_CUT = 0.75;
+const USED_SHARE_AFTER_CUT_OFF = 0.75;
 
 /** How long a drain keeps idle connections open: see docs/explanation/a-drain.md. */
 const IDLE_GRACE_MS = 500;
 
 export type HttpServer = {
-  /** The port in use. If the option is 0, the system chooses a port. */
+  /** The port in use. If the option is 0, the system chooses it. */
   readonly port: number;
   readonly isDraining: boolean;
   /**
@@ -50,14 +48,12 @@ export type ListenOptions = {
   readonly host: string;
   readonly port: number;
   readonly log: RequestLog;
-  /** Serves HTTPS with this certificate. Default: plain HTTP. */
   readonly tls?: TlsPair | undefined;
-  /** Default: {@link SERVER_LIMITS}. */
   readonly limits?: Partial<ServerLimits>;
 };
 
 /**
- * Serves HTTP/1.1, over TLS if there is a certificate. `handle` receives the requests of a connection one at a time.
+ * Serves HTTP/1.1, over TLS if there is a certificate.
  *
  * @throws {NodeJS.ErrnoException} if the address cannot be bound, such as `EADDRINUSE`
  * @throws {Error} if `tls` is malformed
@@ -81,9 +77,9 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     // Node may parse further requests of a connection that was cut off.
     if (request.socket.destroyed) return;
     connections.get(request.socket)!.accept(response);
-    if (++newRequests % MAX_UNMEASURED_REQUESTS === 0) measure();
+    if (++newRequests % REQUESTS_PER_MEASUREMENT === 0) measure();
   };
-  // If the last two events had no listener, Node would answer `Expect` before any check: RFC 9110, section 10.1.1.
+  // Without these listeners, Node would answer `Expect` before any check: RFC 9110, section 10.1.1.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, accept);
   server.on('clientError', (error: ClientError, stream) => {
     const connection = connections.get(stream as Socket);
@@ -103,7 +99,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   });
   server.on('drop', () => log.connectionError({ kind: 'refused' }));
 
-  server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
+  server.listen({ host, port, backlog: MAX_WAITING_CONNECTIONS });
   await once(server, 'listening');
   // An error here is a connection that was not accepted. The server goes on.
   server.on('error', (error) => log.failed(error, undefined));
@@ -130,7 +126,7 @@ function cutOffGreatest(connections: Connections, maxHeldBytes: number, log: Req
   let remainingBytes = usages.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
   if (remainingBytes <= maxHeldBytes) return;
   for (const { socket, heldBytes } of usages.toSorted((a, b) => b.heldBytes - a.heldBytes)) {
-    if (remainingBytes > maxHeldBytes * SHARE_AFTER_CUT) socket.destroy();
+    if (remainingBytes > maxHeldBytes * USED_SHARE_AFTER_CUT_OFF) socket.destroy();
     else setImmediate(() => socket.resume());
     socket.pause();
     remainingBytes -= heldBytes;
