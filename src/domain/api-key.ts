@@ -18,7 +18,7 @@ export type NewApiKey = {
   readonly expiresAt?: Date;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
-  /** In a key that replaces another key: the id of the first key. Both keys share their idempotency keys. */
+  /** In a successor: the id of the first key. A key and its successors (see `RotateKey`) share idempotency keys. */
   readonly originId?: string;
 };
 
@@ -119,7 +119,7 @@ export function storedApiKey<Key extends NewApiKey>(key: Key): Key {
   return Object.fromEntries(stored) as Key;
 }
 
-/** Sets `revokedAt` or `expiresAt` to `at`, unless that field has an earlier time. */
+/** Returns the key with `field` set to `at`, unless the field has an earlier time. */
 export function endedKey(key: ApiKey, field: 'revokedAt' | 'expiresAt', at: Date): ApiKey {
   const oldTime = key[field];
   return oldTime !== undefined && oldTime <= at ? key : { ...key, [field]: at };

@@ -9,7 +9,6 @@ export type Fault =
   /** The code. */
   | 'bug';
 
-/** An error without the property `fault` is a bug. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Error && 'fault' in error ? (error.fault as Fault) : 'bug';
 }

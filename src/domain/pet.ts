@@ -9,14 +9,14 @@ export const DEFAULT_PET_STATUS: PetStatus = 'available';
 export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * An import leaves 10^15 ids for new pets. They last 1,500 years at 20,000 creates per second, or for 1,000 restored
- * backups, each of which skips {@link SKIPPED_PET_IDS} ids.
+ * An import leaves 10^15 ids for new pets. These ids last 1,500 years at 20,000 creates per second, or for 1,000
+ * restored backups, each of which skips {@link SKIPPED_PET_IDS} ids.
  */
 export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
 /**
- * A restored storage skips this many ids, because the original storage may have assigned them after the backup. They
- * last 19 months at 20,000 creates per second.
+ * A restored storage skips this many ids, because the original storage may have assigned them after the backup. At
+ * 20,000 creates per second, these ids last 19 months.
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 

@@ -20,7 +20,7 @@ async function sync(path: string): Promise<void> {
 /** Creates a missing directory and its missing parents, durably: see "A file gets its name" in docs/decisions.md. */
 export async function createDirectory(path: string): Promise<void> {
   const parent = dirname(path);
-  // A start that was killed may have created it without a sync. Some parents cannot be synced.
+  // A start that was killed may have created the directory without a sync. Some parents cannot be synced.
   if (existsSync(path)) return sync(parent).catch(() => {});
   if (parent !== path) await createDirectory(parent);
   try {
@@ -57,8 +57,8 @@ export type WholeFile = {
 };
 
 /**
- * Writes `FILE.partial`, and renames it when it is complete and on the disk. Follows a symbolic link. The new
- * file has the permissions of the file that it replaces. A failure leaves no part of the new file.
+ * Writes `FILE.partial`, and renames it when it is complete and on the disk. Follows a symbolic link. The new file has
+ * the permissions of the file that it replaces. A failure leaves no part of the new file.
  *
  * @throws {StorageSetupError} when the file cannot be written
  * @throws the error of `check` or `write`

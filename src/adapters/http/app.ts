@@ -91,9 +91,7 @@ function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
 /** https://prometheus.io/docs/instrumenting/exposition_formats/ */
 const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 
-/**
- * Serves `/metrics` without authentication: use a port that only operators can reach.
- */
+/** Serves `/metrics` without authentication: use a port that only operators can reach. */
 export function createMetricsApp(metricsText: () => Promise<string>, log: RequestLog): RequestListener {
   const router = new Router<State>(ROUTER_OPTIONS);
   router.get('/metrics', async (ctx) => {

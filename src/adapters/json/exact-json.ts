@@ -2,7 +2,7 @@ import { isInt64, type Pet } from '../../domain/pet.ts';
 
 declare global {
   interface JSON {
-    // V8 has these functions, TypeScript's library does not yet: https://github.com/tc39/proposal-json-parse-with-source
+    // V8 has this API, TypeScript's library does not yet: https://github.com/tc39/proposal-json-parse-with-source
     parse(
       text: string,
       reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
@@ -80,7 +80,7 @@ export function petJson({ id, name, categoryId, status }: Pet): Record<keyof Pet
   return { id: exactNumber(id), name, categoryId: exactNumber(categoryId), status };
 }
 
-/** V8 writes a number much faster than a `rawJSON`. */
+/** V8 writes a number much faster than a `rawJSON` object. */
 function exactNumber(value: bigint): number | object {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : JSON.rawJSON(String(value));

@@ -7,7 +7,7 @@ const BLOCK_BYTES = 65_536;
 /**
  * Yields lines without their line feeds. Holds at most a block and a line in memory.
  *
- * @param maxLineBytes a longer line ends the reading. It may be incomplete, so the caller must refuse it
+ * @param maxLineBytes a longer line ends the reading. That line may be incomplete, so the caller must refuse it
  */
 export async function* linesOf(
   blocks: AsyncIterable<Buffer>,

@@ -52,7 +52,7 @@ export class PetFile implements PetSource, AsyncDisposable {
     }
   }
 
-  /** @throws {PetFileError} when the file cannot be opened, is not a regular file, or is compressed by another program */
+  /** @throws {PetFileError} when the file cannot be opened, is not a regular file, or has an unknown compression */
   static async open(path: string): Promise<PetFile> {
     const compressed = isCompressed(path);
     try {
@@ -155,7 +155,7 @@ export class PetFile implements PetSource, AsyncDisposable {
   }
 }
 
-/** Marks the bit of the key. @returns whether this or (rarely) another key has marked it before */
+/** Marks the bit of the key. @returns whether this or (rarely) another key has marked the same bit before */
 function wasMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
   const [byte, mask] = [bit >> 3, 1 << (bit & 7)];

@@ -18,7 +18,7 @@ export class PetFileError extends Error {
   }
 }
 
-/** Refused, because a file with such a suffix and without this compression would mislead other programs. */
+/** An uncompressed file with such a suffix would mislead other programs. */
 const OTHER_COMPRESSIONS = ['.zst', '.xz', '.bz2', '.br'];
 
 /** @throws {PetFileError} for the suffix of another compression than gzip */

@@ -22,7 +22,7 @@ export class CreateKey {
   }
 
   /**
-   * @param deliver passes the token on. An error of `deliver` loses the token, so the key is then revoked
+   * @param deliver shows the token to the operator. After an error of `deliver`, the key is revoked
    * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
    * @throws {ApiKeyIdTaken | DamagedApiKey} when the new id is already taken; nothing is stored
    * @throws {StorageUnavailable} the key may be stored

@@ -3,9 +3,7 @@ import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { ApiKeyNotFound } from './errors.ts';
 import { DamagedApiKey } from '../ports/storage-errors.ts';
 
-/**
- * @returns the key, or an error with the first rule that the fields break
- */
+/** @returns the key, or an error with the first rule that the fields break */
 export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>): ApiKey | DamagedApiKey {
   const [problem] = apiKeyProblems(fields);
   if (problem === undefined) return storedApiKey(fields as ApiKey);

@@ -10,7 +10,7 @@ const TRUSTED_MS = 5_000;
 
 const MAX_TRUSTED_KEYS = 10_000;
 
-type Trusted = {
+type TrustedKey = {
   readonly caller: Caller;
   readonly expiresAt: Date | undefined;
   /** On the clock of `performance.now()`. */
@@ -23,7 +23,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   readonly #now: () => Date;
   readonly #onRefusal: (reason: TokenRefusal) => void;
   /** By the whole token, as a protection against timing attacks: see docs/explanation/keys-and-their-cache.md. */
-  readonly #trusted = new Map<string, Trusted>();
+  readonly #trusted = new Map<string, TrustedKey>();
   #unstoredUses = new Map<string, Date>();
 
   constructor(
@@ -94,7 +94,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 }
 
-/** Accepts the tokens of two verifiers. The second verifier checks only tokens that the first verifier refuses. */
+/** The second verifier checks only tokens that the first verifier refuses. */
 export function eitherTokenVerifier(first: TokenVerifier, second: TokenVerifier): TokenVerifier {
   return { verify: async (token) => (await first.verify(token)) ?? (await second.verify(token)) };
 }

@@ -8,8 +8,8 @@ export const BATCH_SIZE = 1000;
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * Services may add pets meanwhile. Reads every pet that the survey has counted, and no greater id. May
- * miss a pet that a service stores after the survey.
+ * Services may add pets meanwhile. Reads every pet that the survey has counted, and no greater id. May miss a pet that
+ * a service stores after the survey.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;

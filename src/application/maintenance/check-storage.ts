@@ -11,11 +11,11 @@ import type { CheckableStorage } from '../ports/storage-kind.ts';
 import type { Finding } from '../ports/storage-health.ts';
 import { petIdsWarning } from '../../domain/pet.ts';
 
-export type Checked = { pets: number; apiKeys: number };
+export type CheckedCounts = { pets: number; apiKeys: number };
 
 export type Checkable = Omit<CheckableStorage, 'close'>;
 
-/** Examines a storage, which services may use meanwhile. May miss records that they add. Changes nothing. */
+/** Examines a storage that services may use. May miss records that services add meanwhile. Changes nothing. */
 export class CheckStorage {
   readonly #storage: Checkable;
 
@@ -29,7 +29,7 @@ export class CheckStorage {
    * @param onProgress may throw to stop the check
    * @throws {StorageUnavailable}
    */
-  async *execute(onProgress: OnProgress): AsyncGenerator<Finding, Checked> {
+  async *execute(onProgress: OnProgress): AsyncGenerator<Finding, CheckedCounts> {
     yield* this.#storage.inspector.findings();
     const warning = petIdsWarning(await this.#storage.archive.lastId());
     if (warning !== undefined) yield { about: 'pet ids', problem: warning };

@@ -33,7 +33,7 @@ export class ListPets {
    * Never skips a damaged pet: the page ends before that pet, and the next page begins with it.
    *
    * @throws {InvalidPageSize}
-   * @throws {DamagedPet} when the page begins with a damaged pet. A walk can continue after its id
+   * @throws {DamagedPet} when the page begins with a damaged pet. A walk can continue after the id of that pet
    * @throws {StorageUnavailable}
    */
   async execute({ status, limit = PAGE_SIZE.default, after }: PageRequest): Promise<PetPage> {

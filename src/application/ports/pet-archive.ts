@@ -1,7 +1,6 @@
 import { INT64_MIN, type Pet, petTexts } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
-/** Everything that a storage stores about a pet. */
 export type ArchivedPet = Pet & {
   /** The key of the create request. A copy has it too, so the new storage replays a repeated request. */
   readonly idempotency?: Idempotency;

@@ -9,8 +9,8 @@ type HarmlessMethod =
 /**
  * Marks code that is right only because stored pets never change and are never removed.
  *
- * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code. If
- * the method changes or removes pets, correct that code. If not, add the method to {@link HarmlessMethod}.
+ * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code.
+ * If the method changes or removes pets, correct that code. If not, add the method to {@link HarmlessMethod}.
  */
 export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArchive> = [Method] extends [
   HarmlessMethod,

@@ -20,8 +20,8 @@ export class StorageUnavailable extends Error {
 
 /**
  * Only an operator can help: the URL is invalid, the server does not exist, or the file or the schema does not fit.
- * Also thrown by an open storage, when a rule of the operator refuses a record. The message is one line, says what to do, and
- * contains no credentials and no content of a record.
+ * Also thrown by an open storage, when a rule of the operator refuses a record. The message is one line, says what to
+ * do, and contains no credentials and no content of a record.
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';

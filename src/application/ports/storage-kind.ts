@@ -5,7 +5,7 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
-  /** Call it after all other calls have ended: an adapter may abort a call. A second `close` does nothing. */
+  /** Call `close` after all other calls have ended: an adapter may abort a call. A second `close` does nothing. */
   close(): Promise<void>;
 };
 
@@ -83,7 +83,7 @@ export interface StorageKind {
   // Each of these methods opens a storage.
   // Each throws a StorageSetupError when only an operator can help, and a StorageUnavailable when a retry may succeed.
 
-  /** For a service, which closes the storage when it stops. */
+  /** For a service, which closes the storage when the service stops. */
   openService(url: string, options: ServiceOptions): Promise<ServiceStorage>;
 
   /** Works while a service uses the storage. */

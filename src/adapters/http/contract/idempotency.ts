@@ -9,7 +9,7 @@ const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
  *
  * @param originId the `originId` of the API key, or its `id`
  * @param operation method and path, such as `POST /v1/pets`
- * @returns `undefined` without the header. Never change the form of the text: the storage has hashes of it
+ * @returns `undefined` without the header. Never change the form of this text: the storage has hashes of it
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
 export function idempotencyKey(header: string | string[] | undefined, originId: string, operation: string) {

@@ -5,25 +5,25 @@ const MAX_CACHED_QUERIES = 1_000;
 
 /** Parses each valid query string once: see docs/explanation/a-request.md. Throws what {@link parse} throws. */
 export function queryParser<S extends v.GenericSchema>(schema: S) {
-  const parsed = new Map<string, Readonly<v.InferOutput<S>>>();
+  const parsedQueries = new Map<string, Readonly<v.InferOutput<S>>>();
   return (querystring: string) => {
-    let query = parsed.get(querystring);
+    let query = parsedQueries.get(querystring);
     if (query === undefined) {
       query = parse(schema, parameters(querystring), 'query');
-      if (parsed.size === MAX_CACHED_QUERIES) parsed.clear();
-      parsed.set(querystring, query);
+      if (parsedQueries.size === MAX_CACHED_QUERIES) parsedQueries.clear();
+      parsedQueries.set(querystring, query);
     }
     return query;
   };
 }
 
-/** Replaces repeated values. No schema accepts it. */
+/** Stands for a repeated parameter. No schema accepts this value. */
 const REPEATED = Symbol('repeated');
 
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
   // Without a prototype, no name is special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
-  // `getAll` for each name would take quadratic time. A `?` is added, because `URLSearchParams` drops the first.
+  // `getAll` for each name would take quadratic time. A `?` is added, because `URLSearchParams` drops the first `?`.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
@@ -35,7 +35,7 @@ const UNKNOWN = 'is not a parameter of this operation';
 /** Without a limit, the answer could be much longer than the request. */
 const MAX_NAMED_UNKNOWN = 10;
 
-/** valibot reports only the first unknown parameter. Its message also names further ones. */
+/** valibot reports only the first unknown parameter. Its message also names further parameters. */
 const unknownParameters = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
   const further = names.slice(1, MAX_NAMED_UNKNOWN).map((name) => `${name} ${UNKNOWN}`);
@@ -50,8 +50,8 @@ export function strictQuery<E extends v.ObjectEntries>(entries: E) {
 export const NoQuery = strictQuery({});
 
 /**
- * A version, and the last id that the client has seen, as an int64 in hex. Every text of this form is a valid cursor. A
- * cursor never expires.
+ * A cursor is a version and the last id that the client has seen, as an int64 in hex. Every text of this form is valid.
+ * A cursor never expires.
  */
 export const CURSOR_PATTERN = '^v1\\.[0-9a-f]{16}$';
 

@@ -7,7 +7,7 @@ export type RequestRecord = {
   readonly requestId: string;
   /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
-  /** The pattern of the path. The path itself may contain anything. `undefined` when no route matched. */
+  /** The pattern of the path, because the path itself may contain anything. `undefined` when no route matched. */
   readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
@@ -27,7 +27,9 @@ export type PetCreated = {
   readonly petId: bigint;
   readonly keyId: string;
   readonly keyLabel: string;
-  /** Whether an earlier request with this Idempotency-Key added the pet. The client may have missed its answer. */
+  /**
+   * Whether an earlier request with this Idempotency-Key added the pet. The client may have missed the answer to it.
+   */
   readonly replayed: boolean;
 };
 

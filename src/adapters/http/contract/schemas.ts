@@ -64,7 +64,6 @@ type Schemas<Entity> = Record<keyof Entity, v.GenericSchema>;
 
 const FIELDS = { name: PetName, categoryId: CategoryId, status: PetStatus } satisfies Schemas<NewPetFields>;
 
-/** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = documented(
   v.object({ ...FIELDS, status: v.optional(PetStatus, DEFAULT_PET_STATUS) }, 'is required'),
   {

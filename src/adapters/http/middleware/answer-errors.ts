@@ -20,7 +20,7 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
         throw new Error(`the route ${ctx.routerPath} gave no answer`);
     } catch (error) {
       const answer = errorAnswer(error);
-      // The server itself answers a broken or late body. Reading the body then fails, which is not logged.
+      // The server itself has answered a request with a broken or late body. Reading the body then fails.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
         log.failed(error, ctx.state.requestId);
       }

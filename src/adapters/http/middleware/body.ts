@@ -27,7 +27,7 @@ export function requireJson({ headers }: IncomingMessage): void {
  * Reads a body that has arrived together with its headers: see docs/explanation/a-request.md. Sends `100 Continue`,
  * because all checks before the body have succeeded (RFC 9110, section 10.1.1).
  */
-const takeArrived: Middleware = (ctx, next) => {
+const takeArrivedBody: Middleware = (ctx, next) => {
   const { req, res, request } = ctx;
   const length = Number(req.headers['content-length']);
   // Checked here, because co-body takes the length modulo 2^32.
@@ -40,7 +40,7 @@ const takeArrived: Middleware = (ctx, next) => {
   return next();
 };
 
-/** Reads a body that arrives later as bytes, not as JSON or UTF-8: see docs/decisions.md. */
+/** A body that arrives later is read as bytes, not as JSON or UTF-8: see docs/decisions.md. */
 const receiveBody = bodyParser({
   enableTypes: ['text'],
   extendTypes: { text: ['application/json'] },
@@ -61,11 +61,11 @@ const receiveBody = bodyParser({
 /**
  * Reads a body for {@link jsonObject}, after {@link requireJson}.
  *
- * @param authenticate called again after a wait: the key may be revoked meanwhile
+ * @param authenticate called again after a wait for the body: the key may be revoked meanwhile
  */
 export function readBody(authenticate: Middleware<State>): readonly Middleware<State>[] {
   return [
-    takeArrived,
+    takeArrivedBody,
     receiveBody,
     (ctx, next) => (ctx['disableBodyParser'] === true ? next() : authenticate(ctx, next)),
   ];

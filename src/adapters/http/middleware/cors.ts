@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { allowHeader, methodList } from './routes.ts';
 import type { State } from './state.ts';
 
-/** Not listed: https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name, which pages can always read. */
+/** Besides https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name, which pages can always read. */
 const EXPOSED_HEADERS =
   'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
   'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
@@ -11,7 +11,7 @@ const PREFLIGHT = {
   // `*` would not cover Authorization: https://fetch.spec.whatwg.org/#cors-non-wildcard-request-header-name
   'Access-Control-Allow-Headers':
     'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id, traceparent, tracestate, baggage',
-  // In seconds: 2 hours, the maximum of Chromium.
+  // 2 hours, the maximum of Chromium.
   'Access-Control-Max-Age': '7200',
 };
 
@@ -30,11 +30,7 @@ export function allowOrigins(origins: readonly string[]): Middleware<State> {
   };
 }
 
-/**
- * Answers preflights. A preflight carries no API key, so the answer is the same for every path.
- *
- * @param methods the methods of all operations
- */
+/** Answers preflights. A preflight carries no API key, so the answer is the same for every path. */
 export function answerPreflight(origins: readonly string[], methods: readonly string[]): Middleware<State> {
   const methodHeaders = { Allow: allowHeader(methods), 'Access-Control-Allow-Methods': methodList(methods) };
   return (ctx, next) => {

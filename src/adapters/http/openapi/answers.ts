@@ -33,7 +33,6 @@ export const sharedFailures = (more: ResponseHeaders = {}) => ({
   Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY, ...more }),
 });
 
-/** @param errors thrown errors that have the same status */
 export function failure(errors: readonly unknown[], headers: ResponseHeaders = {}, ...remarks: string[]) {
   const answers = errors.map(errorAnswer);
   const meanings = answers.map(({ code }) => `\`${code}\`: ${ERRORS[code][1]}`);

@@ -73,14 +73,14 @@ export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 /** The headers of an answer that asks the client to wait. */
 export const RETRY = { ...shared('Retry-After'), ...LIMITED };
 
-type Announced = { readonly name: string; readonly deprecation?: Deprecation };
+type DeprecableOperation = { readonly name: string; readonly deprecation?: Deprecation };
 
 /**
  * Describes the headers that announce a deprecation.
  *
  * @returns components of the document, and the headers of a response. Both are empty without a deprecation
  */
-export function announcement({ name, deprecation }: Announced) {
+export function announcement({ name, deprecation }: DeprecableOperation) {
   if (deprecation === undefined) return { components: {}, headers: {} };
   const { Deprecation, Sunset } = deprecationHeaders(deprecation);
   const described: ResponseHeaders = {

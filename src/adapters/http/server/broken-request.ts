@@ -9,7 +9,7 @@ export type ClientError = Error & { readonly code?: string; readonly rawPacket?:
 
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
 
-/** Whether a proxy could find another end of the request (request smuggling): see docs/explanation/a-request.md. */
+/** Whether a proxy and Node may see different ends of the request (smuggling): see docs/explanation/a-request.md. */
 export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   if (httpVersion === '1.1') return coding !== undefined && coding.toLowerCase() !== 'chunked';

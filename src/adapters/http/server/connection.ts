@@ -19,16 +19,15 @@ const LINGER_MS = 1_000;
 type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog, 'answered'> };
 
 /**
- * Handles the requests of a client's connection one at a time, in their order: see docs/explanation/a-request.md.
- * Ignores requests after the request whose answer ends the connection (RFC 9112, section 9.6).
+ * Handles the requests of a client's connection one at a time, in order: see docs/explanation/a-request.md. Ignores
+ * requests after the request whose answer ends the connection (RFC 9112, section 9.6).
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #service: Service;
   /** The responses of requests without an answer, the oldest first. Ignored requests come last. */
   readonly #pendingResponses: ServerResponse[] = [];
-  /** The response that was last passed to the application. */
-  #startedResponse: ServerResponse | undefined;
+  #lastHandledResponse: ServerResponse | undefined;
   /** The response of the latest request that is not ignored. `undefined` before the first request. */
   latestResponse: ServerResponse | undefined;
   #ignoresRequests = false;
@@ -63,8 +62,8 @@ export class Connection {
   }
 
   /**
-   * Answers input after which the service trusts no further byte: see docs/explanation/a-request.md. The answer
-   * follows the earlier answers, and ends the connection.
+   * Answers input after which the service trusts no further byte: see docs/explanation/a-request.md. The answer follows
+   * the earlier answers, and ends the connection.
    *
    * @param request absent if the input is the body of the latest request, or has no complete headers
    */
@@ -74,7 +73,7 @@ export class Connection {
     if (latestResponse?.req.complete === false) {
       this.#ignoresRequests = true;
       this.#latestBodyRefusal = refusal;
-      if (latestResponse === this.#startedResponse) this.#refuseLatest();
+      if (latestResponse === this.#lastHandledResponse) this.#refuseLatest();
     } else if (!this.#ignoresRequests) {
       this.#ignoresRequests = true;
       if (latestResponse === undefined) this.#endWith(refusal, request);
@@ -82,7 +81,9 @@ export class Connection {
     }
   }
 
-  /** Sends `Connection: close` with the answer to the latest request, or with the next answer if that is too late. */
+  /**
+   * Sends `Connection: close` with the answer to the latest request or, if its headers are sent, with the next answer.
+   */
   announceEnd(): void {
     this.#isEnding = true;
     if (this.#pendingResponses.length === 0 || this.latestResponse?.headersSent !== false) return;
@@ -114,7 +115,7 @@ export class Connection {
     if (response === undefined || !this.#socket.writable) return;
     const isLatest = response === this.latestResponse;
     if (isLatest && this.#isEnding) this.announceEnd();
-    this.#startedResponse = response;
+    this.#lastHandledResponse = response;
     this.#service.handle(response.req, response);
     if (isLatest && this.#latestBodyRefusal !== undefined) this.#refuseLatest();
   };

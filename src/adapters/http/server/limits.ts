@@ -10,8 +10,8 @@ export const SERVER_LIMITS = {
   /** Longer than common load balancers keep a connection: 60 s. */
   keepAliveTimeoutMs: 65_000,
   /**
-   * How long a connection stays open without a byte in either direction. In the middle of an answer, up to twice as
-   * long. Must be longer than `requestTimeoutMs`, so that a late request is answered with 408.
+   * How long a connection stays open without a byte in either direction, and up to twice as long in the middle of an
+   * answer. Must be longer than `requestTimeoutMs`, so that a late request is answered with 408.
    */
   idleTimeoutMs: 40_000,
   maxHeadersBytes: MAX_HEADERS_BYTES,

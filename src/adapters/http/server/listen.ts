@@ -14,8 +14,10 @@ const MAX_WAITING_CONNECTIONS = 4096;
 /** How often the memory is measured, and how often a drain closes idle connections. */
 const INTERVAL_MS = 50;
 
+/** The memory is also measured after this many requests. */
 const REQUESTS_PER_MEASUREMENT = 4_096;
 
+/** The share of `maxHeldBytes` that may stay in use. */
 const USED_SHARE_AFTER_CUT_OFF = 0.75;
 
 /** How long a drain keeps idle connections open: see docs/explanation/a-drain.md. */
@@ -37,7 +39,7 @@ export type HttpServer = {
   /**
    * Uses another certificate for new connections. Does nothing on a server without TLS.
    *
-   * @throws {Error} if the pair is malformed. New connections then use the earlier certificate
+   * @throws {Error} if the pair is malformed. New connections then use the previous certificate
    */
   renewCertificate(pair: TlsPair): void;
 };
@@ -65,8 +67,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const connections = new Map<Socket, Connection>();
   let newRequests = 0;
   const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, log);
-  const measuring = setInterval(measure, INTERVAL_MS).unref();
-  server.once('close', () => clearInterval(measuring));
+  const measureTimer = setInterval(measure, INTERVAL_MS).unref();
+  server.once('close', () => clearInterval(measureTimer));
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     const connection = new Connection(socket, { handle, log });
     if (httpServer.isDraining) connection.announceEnd();
@@ -151,10 +153,10 @@ async function close(server: Server, connections: Connections, timeoutMs: number
     resolve(new Set([...unreadSockets, ...openSockets]).size);
     server.closeAllConnections();
   }, timeoutMs);
-  const cutOff = await promise;
+  const cutOffCount = await promise;
   clearInterval(idleTimer);
   clearTimeout(cutOffTimer);
   // Ends Node's check for late requests.
   server.close();
-  return cutOff;
+  return cutOffCount;
 }
