@@ -49,7 +49,7 @@ export function resolveLinks(path: string): string {
   if (fs.statSync(path, { throwIfNoEntry: false }) !== undefined) return fs.realpathSync(path);
   const directory = dirname(resolve(path));
   if (fs.statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);
-  const real = join(fs.realpathSync(directory), basename(path));
-  const isLink = fs.lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return isLink ? resolveLinks(resolve(dirname(real), fs.readlinkSync(real))) : real;
+  const realFile = join(fs.realpathSync(directory), basename(path));
+  const isLink = fs.lstatSync(realFile, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? resolveLinks(resolve(dirname(realFile), fs.readlinkSync(realFile))) : realFile;
 }

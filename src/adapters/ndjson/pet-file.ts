@@ -39,12 +39,12 @@ export class PetFile implements PetSource, AsyncDisposable {
   static async keep(input: AsyncIterable<Uint8Array>): Promise<PetFile> {
     const path = join(tmpdir(), `petstore-${randomUUID()}`);
     try {
-      await using opened = new AsyncDisposableStack();
-      const file = opened.use(await open(path, 'wx+', 0o600));
+      await using openedFiles = new AsyncDisposableStack();
+      const file = openedFiles.use(await open(path, 'wx+', 0o600));
       await unlink(path);
       for await (const block of input) await file.appendFile(block);
       const { size } = await file.stat();
-      opened.move();
+      openedFiles.move();
       return new PetFile('standard input', file, size, false);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
@@ -101,8 +101,8 @@ export class PetFile implements PetSource, AsyncDisposable {
   /** @throws {PetFileError} naming the first bad line */
   async *read(after: bigint): AsyncGenerator<readonly ArchivedPet[]> {
     for await (const pets of this.#pets()) {
-      const wanted = after < (pets[0]?.id ?? 0n) ? pets : pets.filter(({ id }) => id > after);
-      if (wanted.length > 0) yield wanted;
+      const wantedPets = after < (pets[0]?.id ?? 0n) ? pets : pets.filter(({ id }) => id > after);
+      if (wantedPets.length > 0) yield wantedPets;
     }
   }
 
@@ -116,7 +116,7 @@ export class PetFile implements PetSource, AsyncDisposable {
 
   /** @param suspectKeys idempotency keys whose second occurrence is refused */
   async *#pets(suspectKeys?: ReadonlySet<string>): AsyncGenerator<readonly ArchivedPet[]> {
-    const found = new Set<string>();
+    const foundKeys = new Set<string>();
     let line = 0;
     let lastId = 0n;
     const refusal = (problem: string) => new PetFileError(`${this.#path}:${line}:`, problem);
@@ -137,8 +137,8 @@ export class PetFile implements PetSource, AsyncDisposable {
         const problem = pet.id > lastId ? importedIdProblem(pet.id) : orderProblem(pet.id, lastId);
         if (problem !== undefined) throw refusal(problem);
         const { key = '' } = pet.idempotency ?? {};
-        if (found.has(key)) throw refusal('the idempotency key is also that of an earlier pet');
-        if (suspectKeys?.has(key) === true) found.add(key);
+        if (foundKeys.has(key)) throw refusal('the idempotency key is also that of an earlier pet');
+        if (suspectKeys?.has(key) === true) foundKeys.add(key);
         lastId = pet.id;
         pets.push(pet);
       }
@@ -159,9 +159,9 @@ export class PetFile implements PetSource, AsyncDisposable {
 function wasMarked(filter: Uint8Array, key: string): boolean {
   const bit = Number.parseInt(key.slice(0, 7), 16);
   const [byte, mask] = [bit >> 3, 1 << (bit & 7)];
-  const before = filter[byte]!;
-  filter[byte] = before | mask;
-  return (before & mask) !== 0;
+  const oldByte = filter[byte]!;
+  filter[byte] = oldByte | mask;
+  return (oldByte & mask) !== 0;
 }
 
 function orderProblem(id: bigint, last: bigint): string {

@@ -45,9 +45,9 @@ export class CopyKeys {
    *   the check
    */
   async execute(): Promise<CopiedKeys> {
-    const copied = await this.check();
+    const result = await this.check();
     const uses = new Map<string, Date>();
-    for (const key of copied.keys) {
+    for (const key of result.keys) {
       const { id, revokedAt, expiresAt, lastUsedAt } = key;
       await this.#target.insert(key);
       if (revokedAt !== undefined) await this.#target.revoke(id, revokedAt);
@@ -55,6 +55,6 @@ export class CopyKeys {
       if (lastUsedAt !== undefined) uses.set(id, lastUsedAt);
     }
     await this.#target.recordUse(uses);
-    return copied;
+    return result;
   }
 }

@@ -23,7 +23,7 @@ export type Copied = {
 
 /** The target before the copy, up to the greatest id of the source. */
 type Comparison = Pick<Copied, 'alreadyThere' | 'others'> & {
-  /** The target has every pet of the source up to this id, so a repeated copy begins after it. */
+  /** The target has every pet of the source up to this id, so a repeated copy begins after this id. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
   /** The number of pets up to `completeTo`. */
   readonly completeCount: number;
@@ -47,7 +47,7 @@ export class CopyPets {
    * caller can repeat an interrupted copy.
    *
    * @throws {InvalidPet} when the source leaves too few ids for new pets; nothing is written
-   * @throws {IdempotencyKeyTaken} found only by a write
+   * @throws {IdempotencyKeyTaken} only during a write
    * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<Copied> {

@@ -23,7 +23,7 @@ const statusesOf = (responses) => responses.keySeq().join(', ');
 /** Replaces parts of Swagger UI. */
 function plugin({ React: { createElement } }) {
   /** Shows only the summary until the reader opens it. */
-  const folded = (summary, content, isOpen) =>
+  const foldable = (summary, content, isOpen) =>
     createElement('details', { open: isOpen }, createElement('summary', undefined, summary), content);
 
   const errorRow = (Markdown) => (response, status) => {
@@ -63,8 +63,8 @@ function plugin({ React: { createElement } }) {
       'div',
       { className: 'answers' },
       answer && createElement(getComponent('liveResponse'), { ...properties, response: answer }),
-      folded(`Success: ${statusesOf(successes)}`, createElement(Original, documented), !answer),
-      folded(`Errors: ${statusesOf(errors)}`, errorTable(errors, getComponent('Markdown', true))),
+      foldable(`Success: ${statusesOf(successes)}`, createElement(Original, documented), !answer),
+      foldable(`Errors: ${statusesOf(errors)}`, errorTable(errors, getComponent('Markdown', true))),
     );
   };
 
@@ -90,7 +90,7 @@ function plugin({ React: { createElement } }) {
           // Swagger UI prints plain text unchanged.
           contentType: 'text/plain',
         }),
-      headers: (Original) => (properties) => folded('Headers', createElement(Original, properties)),
+      headers: (Original) => (properties) => foldable('Headers', createElement(Original, properties)),
     },
   };
 }
@@ -104,7 +104,7 @@ const ATTRIBUTES = {
   // These headings follow a heading of level 2.
   h4: { 'aria-level': '3' },
   h5: { 'aria-level': '4' },
-  // Swagger UI makes each table a region, which would be too many regions.
+  // Swagger UI makes each table a region. One region per operation would be too many.
   '.responses-table[role]': { role: 'table' },
 };
 
@@ -180,7 +180,7 @@ for (const operation of operations) {
   if (operation.deprecated) operation.summary += ' (deprecated)';
 }
 
-/** Replaces `#getPet`, to which the `Link` of a deprecated operation leads, by the fragment of Swagger UI. */
+/** Replaces `#getPet` by the fragment of Swagger UI. The `Link` of a deprecated operation ends in such a name. */
 function replaceFragment() {
   const fragment = fragments.get(location.hash.slice(1));
   if (fragment !== undefined) history.replaceState(undefined, '', fragment);
@@ -211,7 +211,7 @@ const keepBox = document.getElementById('keep-key');
 function useKey() {
   const key = keyField.value.trim();
   ui.preauthorizeApiKey('apiKey', key);
-  // Swagger UI can log out only a key that was authorized before, even an empty one.
+  // The empty key was authorized first, because Swagger UI can log out only an authorized key.
   if (key === '') ui.authActions.logout(['apiKey']);
   return key;
 }
