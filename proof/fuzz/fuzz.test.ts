@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
 import { startApi } from '../../test/support/http.ts';
 import { SPEAKS_TLS } from '../../test/support/tls/pem-files.ts';
@@ -17,7 +17,7 @@ const CORPUS = join(import.meta.dirname, 'corpus');
 const SEED = 1;
 const CASES = 100;
 
-const tokens = new InMemoryTokenVerifier([knownKey({ label: 'fuzz', token: FUZZ_KEY })]);
+const tokens = new InMemoryTokenVerifier([toKnownKey({ label: 'fuzz', token: FUZZ_KEY })]);
 
 async function startFuzzed(pets = new InMemoryPetRepository()) {
   const api = await startApi({ pets, tokens, limits: FUZZ_LIMITS });

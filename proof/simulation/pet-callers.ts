@@ -1,5 +1,5 @@
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
-import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type { Idempotency, InsertResult, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, PET_STATUSES, type PetStatus } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
@@ -228,7 +228,12 @@ export class PetCallers {
     }
   }
 
-  #checkAnswer({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Snapshot): void {
+  #checkAnswer(
+    { name, value }: Call<InsertResult>,
+    pet: NewPet,
+    { key }: Idempotency,
+    before: Snapshot,
+  ): void {
     const { pet: insertedPet, replayed: isReplay } = value!;
     if (isReplay) this.#simulation.noteState('replay');
     if (isReplay) this.#acknowledge(name, pet, insertedPet);

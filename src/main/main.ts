@@ -24,7 +24,7 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
       // Only a command that reads standard input opens it.
       stdin: () => process.stdin,
       signal: interruption.signal,
-      onHangUp: (act = () => interrupt('SIGHUP')) => hangUpAction.resolve(act),
+      setHangUpAction: (act = () => interrupt('SIGHUP')) => hangUpAction.resolve(act),
       storages: STORAGES,
       serve: async (io) => (await import('./service/serve.ts')).serve(io),
     }),

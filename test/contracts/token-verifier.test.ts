@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey, tokenForm } from '../../src/adapters/tokens/token.ts';
 import { StoredTokenVerifier } from '../../src/application/keys/token-verifiers.ts';
 import { aKey, keysWith } from '../support/api-keys.ts';
@@ -9,7 +9,7 @@ describe('TokenVerifier: known keys', () => {
   tokenVerifierContract(async (labels) => {
     const keys = labels.map((label) => ({ label, token: `${label}-${mintKey().token}` }));
     return {
-      verifier: new InMemoryTokenVerifier(keys.map(knownKey)),
+      verifier: new InMemoryTokenVerifier(keys.map(toKnownKey)),
       tokens: keys.map(({ token }) => token),
     };
   });

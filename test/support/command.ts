@@ -8,7 +8,7 @@ import { withoutProgress } from './without-progress.ts';
 type Env = Readonly<Record<string, string>>;
 
 /** Replacements for the defaults, which are recorded outputs, an empty input, all storages, and no action on SIGHUP. */
-type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'onHangUp'>>;
+type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'setHangUpAction'>>;
 
 /** A command that runs in this process. By default its environment has a free port and a storage in memory. */
 export class Command {
@@ -25,7 +25,7 @@ export class Command {
       stderr: streamOf((text) => (this.#stderr += text)),
       stdin: () => inputOf(''),
       signal: this.#interruption.signal,
-      onHangUp: () => undefined,
+      setHangUpAction: () => undefined,
       storages: STORAGES,
       serve,
       ...replacements,

@@ -6,7 +6,7 @@ import { type HttpServer, listen } from '../../src/adapters/http/server/listen.t
 import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { AppDependencies } from '../../src/adapters/http/app.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import type { Caller } from '../../src/application/ports/token-verifier.ts';
@@ -40,7 +40,7 @@ const KEY_LABEL = 'tests';
 
 /** A verifier that knows only {@link KEY}. `fields` are properties of the caller who has this key. */
 export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {
-  return new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
+  return new InMemoryTokenVerifier([toKnownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
 }
 
 /** The service on a free port of loopback, by default with its in-memory adapters. `await using` closes it. */

@@ -4,7 +4,7 @@ import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/er
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
-  Inserted,
+  InsertResult,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
@@ -22,7 +22,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     return this.#add(pet);
   }
 
-  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
+  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<InsertResult> {
     const existing = this.#byIdempotencyKey.get(idempotency.key);
     if (existing === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
     if (this.#idempotency.get(existing)?.fingerprint !== idempotency.fingerprint) {

@@ -2,7 +2,7 @@ import { type Collection, type Db, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type {
   Idempotency,
-  Inserted,
+  InsertResult,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
@@ -52,7 +52,7 @@ export class MongoPetRepository implements PetRepository {
     return inserted.pet;
   }
 
-  async insertOnce(pet: NewPet, { ...idempotency }: Idempotency): Promise<Inserted> {
+  async insertOnce(pet: NewPet, { ...idempotency }: Idempotency): Promise<InsertResult> {
     try {
       return await this.#store(pet, idempotency);
     } catch (error) {
@@ -79,7 +79,7 @@ export class MongoPetRepository implements PetRepository {
   }
 
   /** Copies the pet, because the caller may change its object during the call. */
-  #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
+  #store({ ...pet }: NewPet, idempotency?: Idempotency): Promise<InsertResult> {
     return this.#reads.watch.withDeadline(this.#timeoutMs, async (deadline) => {
       // Without the index of keys, MongoDB would accept a second pet with the same key.
       const problem = await deadline.retry(async () => this.#schemaProblem?.(idempotency !== undefined));
@@ -92,7 +92,7 @@ export class MongoPetRepository implements PetRepository {
   }
 }
 
-function replay(existing: PetDocument, { fingerprint }: Idempotency): Inserted {
+function replay(existing: PetDocument, { fingerprint }: Idempotency): InsertResult {
   if (!hasPetId(existing)) throw new StorageUnavailable('the document with the idempotency key is not a pet');
   const pet = toArchivedPet(existing);
   if (pet.idempotency?.fingerprint !== fingerprint) throw new IdempotencyKeyReused();

@@ -4,7 +4,7 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { BEFORE_EVERY_ID } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
-  Inserted,
+  InsertResult,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
@@ -37,7 +37,7 @@ export class SqlitePetRepository implements PetRepository {
     return inserted.pet;
   }
 
-  async insertOnce({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
+  async insertOnce({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<InsertResult> {
     // Copies, because the caller may change its objects during the wait.
     const pet: NewPet = { name, categoryId, status };
     const key = idempotency && { ...idempotency };
@@ -78,7 +78,7 @@ export class SqlitePetRepository implements PetRepository {
   }
 
   /** Returns an error that concerns only this insert, and throws an error of the whole batch. */
-  #storeOne(batch: Batch, pet: NewPet, idempotency: Idempotency | undefined): Inserted | Error {
+  #storeOne(batch: Batch, pet: NewPet, idempotency: Idempotency | undefined): InsertResult | Error {
     const lastId = (batch.lastId ??= integerIn(this.#statements.lastId.get()));
     try {
       const stored = petWithId(lastId + 1n, pet);
@@ -97,7 +97,7 @@ export class SqlitePetRepository implements PetRepository {
   }
 }
 
-function replay(row: PetRow, idempotency: Idempotency | undefined): Inserted | Error {
+function replay(row: PetRow, idempotency: Idempotency | undefined): InsertResult | Error {
   try {
     const pet = toArchivedPet(row);
     if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) return new IdempotencyKeyReused();

@@ -10,7 +10,7 @@ export type KnownKey = {
 
 type LabelledToken = { readonly token: string; readonly label: string };
 
-export function knownKey({ token, ...caller }: Partial<Caller> & LabelledToken): KnownKey {
+export function toKnownKey({ token, ...caller }: Partial<Caller> & LabelledToken): KnownKey {
   return { caller: { id: caller.label, scopes: SCOPES, ...caller }, digest: hash('sha256', token, 'buffer') };
 }
 

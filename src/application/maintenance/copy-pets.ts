@@ -12,7 +12,7 @@ import {
   type Survey,
 } from '../ports/pet-archive.ts';
 
-export type Copied = {
+export type CopiedPets = {
   /** The pets of the source that the target has now: all pets of the survey, and possibly later pets. */
   readonly pets: number;
   /** The part of `pets` that the target had before the copy. */
@@ -22,7 +22,7 @@ export type Copied = {
 };
 
 /** The target before the copy, up to the greatest id of the source. */
-type Comparison = Pick<Copied, 'alreadyThere' | 'others'> & {
+type Comparison = Pick<CopiedPets, 'alreadyThere' | 'others'> & {
   /** The target has every pet of the source up to this id, so a repeated copy begins after this id. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
   /** The number of pets up to `completeTo`. */
@@ -50,7 +50,7 @@ export class CopyPets {
    * @throws {IdempotencyKeyTaken} only during a write
    * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
-  async execute(onProgress: OnProgress): Promise<Copied> {
+  async execute(onProgress: OnProgress): Promise<CopiedPets> {
     const survey = await this.#source.survey(onProgress);
     const problem = importedIdProblem(survey.lastId);
     if (problem !== undefined) throw new InvalidPet([problem]);

@@ -1,12 +1,12 @@
 import { newPet, type NewPet, type PetDraft, petTexts } from '../../domain/pet.ts';
 import type { WhilePetsNeverChange } from '../ports/pets-never-change.ts';
-import type { Inserted, PetRepository } from '../ports/pet-repository.ts';
+import type { InsertResult, PetRepository } from '../ports/pet-repository.ts';
 
 /** SHA-256 of a text in UTF-8: 64 lower-case hex digits. */
 export type Sha256 = (text: string) => string;
 
 /** A repeated call returns the stored pet, which is what the first call returned. */
-type Answer = WhilePetsNeverChange<Inserted>;
+type Answer = WhilePetsNeverChange<InsertResult>;
 
 export class CreatePet {
   readonly #pets: PetRepository;

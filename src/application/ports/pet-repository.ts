@@ -17,7 +17,7 @@ export type Idempotency = {
   readonly fingerprint: string;
 };
 
-export type Inserted = {
+export type InsertResult = {
   readonly pet: Pet;
   /** Whether an earlier insert with the same key created the pet. */
   readonly replayed: boolean;
@@ -58,7 +58,7 @@ export interface PetRepository {
    * @throws {DamagedPet} when the record of the first pet is damaged; nothing is stored
    * @throws {StorageUnavailable} the pet may have been stored
    */
-  insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted>;
+  insertOnce(pet: NewPet, idempotency: Idempotency): Promise<InsertResult>;
 
   /**
    * @param id any int64

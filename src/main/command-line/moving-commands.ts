@@ -5,7 +5,7 @@ import { petLines } from '../../adapters/ndjson/pet-line.ts';
 import { refuseDatabaseFile } from '../../adapters/sqlite/file-format.ts';
 import { ArchiveSource } from '../../application/maintenance/archive-source.ts';
 import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
-import { type Copied, CopyPets } from '../../application/maintenance/copy-pets.ts';
+import { type CopiedPets, CopyPets } from '../../application/maintenance/copy-pets.ts';
 import { ExportPets } from '../../application/maintenance/export-pets.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
@@ -112,7 +112,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 
-function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
+function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: CopiedPets): string {
   const othersText = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
   return `${done} ${countText(pets, 'pet')}${alreadyThereText(alreadyThere)}${othersText}\n`;
 }

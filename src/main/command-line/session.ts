@@ -38,13 +38,13 @@ export class Session {
    * @throws {Interrupted} after an interruption, whatever the work does
    */
   async run(work: () => Promise<void>): Promise<number> {
-    const { signal, onHangUp } = this.io;
+    const { signal, setHangUpAction } = this.io;
     const abandoned = Promise.withResolvers<void>();
     const onAbort = () => {
       this.note(`interrupted${this.hint === undefined ? '' : `; ${this.hint}`}`);
       setTimeout(abandoned.resolve, UNWIND_MS);
     };
-    onHangUp();
+    setHangUpAction();
     for (const warning of unusedVariableWarnings(this.io.env)) this.note(warning);
     signal.addEventListener('abort', onAbort);
     try {

@@ -50,11 +50,11 @@ export type Io = {
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
   /** Only the first call sets what SIGHUP does, and also affects earlier SIGHUPs. By default, SIGHUP interrupts. */
-  readonly onHangUp: (act?: () => void) => void;
+  readonly setHangUpAction: (act?: () => void) => void;
   readonly storages: readonly StorageKind[];
   /** Starts the service, which ends the process itself. */
   readonly serve: (io: ServiceIo) => Promise<void>;
 };
 
 /** The service handles interruptions itself, because it drains first. */
-export type ServiceIo = Pick<Io, 'env' | 'signal' | 'onHangUp' | 'storages'>;
+export type ServiceIo = Pick<Io, 'env' | 'signal' | 'setHangUpAction' | 'storages'>;

@@ -17,7 +17,7 @@ const CLOSE_MS = 3_000;
  *
  * @throws what `start` throws
  */
-export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Promise<void> {
+export async function serve({ env, signal, setHangUpAction, storages }: ServiceIo): Promise<void> {
   const config = readConfig(env, storages);
   const log = await openServiceLog(config);
   const standardError = openStandardError();
@@ -27,7 +27,7 @@ export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Pro
   const renew = async () => (await starting.catch(() => undefined))?.renewCertificates();
   const { storage } = config;
   const hasCertificates = config.tls !== undefined || storage.kind.hasCertificates?.(storage.url);
-  onHangUp(hasCertificates ? () => void renew() : undefined);
+  setHangUpAction(hasCertificates ? () => void renew() : undefined);
   const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);

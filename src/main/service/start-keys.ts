@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { type KnownKey, knownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
+import { type KnownKey, toKnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
@@ -35,7 +35,7 @@ export async function startKeys(
   stored: Pick<ApiKeyRepository, 'list'>,
   { now, log, isLogged }: Context,
 ): Promise<StartKeys> {
-  if (apiKeys !== undefined) return { knownKeys: apiKeys.map(knownKey) };
+  if (apiKeys !== undefined) return { knownKeys: apiKeys.map(toKnownKey) };
   const keys = await stored.list();
   for (const key of keys) {
     // If its id is damaged, no request finds the key.
@@ -64,7 +64,7 @@ export async function startKeys(
   }
   const { id, token } = mintKey();
   const madeKey = { id, label: 'start', token };
-  return { knownKeys: [knownKey(madeKey)], madeKey };
+  return { knownKeys: [toKnownKey(madeKey)], madeKey };
 }
 
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;

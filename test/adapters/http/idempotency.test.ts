@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { CREATED, problem, REX, success, brief } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
@@ -19,9 +19,9 @@ test('requests with one Idempotency-Key and an equal body, in any JSON form, add
 
 test('two API keys may use one Idempotency-Key for different requests, unless one of the keys replaces the other', async () => {
   const tokens = new InMemoryTokenVerifier([
-    knownKey({ label: 'tests', token: KEY }),
-    knownKey({ label: 'others', token: 'another-key' }),
-    knownKey({ label: 'rotated', token: 'a-new-key', originId: 'tests' }),
+    toKnownKey({ label: 'tests', token: KEY }),
+    toKnownKey({ label: 'others', token: 'another-key' }),
+    toKnownKey({ label: 'rotated', token: 'a-new-key', originId: 'tests' }),
   ]);
   await using api = await startApi({ tokens });
   const postAs = async (token: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import type { Caller } from '../../../src/application/ports/token-verifier.ts';
@@ -39,8 +39,8 @@ function refusedAnswer(requests: number, seconds: number): ReturnType<typeof bri
 /** Knows the keys of Tom and Ann. `ann` changes properties of Ann's key. */
 function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([
-    knownKey({ label: 'tom', token: TOM }),
-    knownKey({ label: 'ann', token: ANN, ...ann }),
+    toKnownKey({ label: 'tom', token: TOM }),
+    toKnownKey({ label: 'ann', token: ANN, ...ann }),
   ]);
 }
 

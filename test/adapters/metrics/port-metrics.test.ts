@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { createMetrics } from '../../../src/adapters/metrics/create-metrics.ts';
 import { exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
@@ -96,7 +96,7 @@ it('a scrape fails if the probe rejects with a bug instead of an outage', async 
 
 it('metrics of a token verifier count accepted tokens, failed checks, and refusals that are reported separately', async () => {
   const metrics = createMetrics(API, BUILD);
-  const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+  const known = new InMemoryTokenVerifier([toKnownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
   const verifier = metrics.tokens({
     verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
   });

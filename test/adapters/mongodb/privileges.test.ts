@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { PARTLY_HIDDEN } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
+import { PRIVILEGES_WARNING } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { Command, runCommand } from '../../support/command.ts';
 import { failCommand } from '../../support/fail-point.ts';
@@ -161,7 +161,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
       await probe.check();
       await pets.insert(aPet());
 
-      expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PARTLY_HIDDEN));
+      expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PRIVILEGES_WARNING));
     },
   );
 

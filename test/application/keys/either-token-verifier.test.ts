@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { InMemoryTokenVerifier, toKnownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { eitherTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
 
 const TOKEN = 'tom-0123456789abcdef';
-const TOM = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: TOKEN })]);
+const TOM = new InMemoryTokenVerifier([toKnownKey({ label: 'tom', token: TOKEN })]);
 const NO_KEYS = new InMemoryTokenVerifier([]);
 const UNAVAILABLE: TokenVerifier = { verify: () => Promise.reject(new StorageUnavailable('away')) };
 

@@ -191,8 +191,8 @@ describe('the general command line', () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
     // A SIGHUP arrived before the command began.
-    const onHangUp = () => command.interrupt('SIGHUP');
-    const command = new Command(['keys', 'create', '--label', 'x'], env, { onHangUp });
+    const setHangUpAction = () => command.interrupt('SIGHUP');
+    const command = new Command(['keys', 'create', '--label', 'x'], env, { setHangUpAction });
     expect(await command.ended).toBe(129);
     expect([command.stdout, command.stderr]).toStrictEqual(['', 'petstore: interrupted\n']);
     expect(await readdir(directory)).toStrictEqual([]);

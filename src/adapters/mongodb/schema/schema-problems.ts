@@ -29,7 +29,7 @@ type Row = readonly [isPresent: boolean, problem: string, repair: Repair, harm?:
 /** `maxTimeMS`: requests of services wait behind a change that waits for its lock. */
 const ENFORCEMENT = { validationLevel: 'strict', validationAction: 'error', maxTimeMS: 5_000 } as const;
 
-export const PARTLY_HIDDEN =
+export const PRIVILEGES_WARNING =
   'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
   'go unnoticed; grant it the actions listCollections and listIndexes';
 
@@ -60,7 +60,7 @@ export async function examineSchema(db: Db) {
     const problemRows = rows.filter(([isPresent]) => isPresent);
     return problemRows.map(([, problem, repair, harm = 'losses']) => ({ collection, problem, repair, harm }));
   });
-  return { problems, stored, warning: seesAll ? undefined : PARTLY_HIDDEN };
+  return { problems, stored, warning: seesAll ? undefined : PRIVILEGES_WARNING };
 }
 
 /** @returns what the operator must do, in one line, if there is a problem */
