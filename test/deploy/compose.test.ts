@@ -36,7 +36,7 @@ it('compose.yaml mounts files and volumes that exist, and uses every volume', as
   expect([...new Set(volumeNames)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
 });
 
-it('compose.yaml sets the parameter with which the MongoDB members soon replace an unresponsive primary', () => {
+it('compose.yaml sets the parameter that makes the MongoDB members replace an unresponsive primary soon', () => {
   for (const name of members) {
     expect(services[name]?.command?.slice(-2)).toStrictEqual([
       '--setParameter',
@@ -90,7 +90,7 @@ it('docker compose accepts compose.yaml', async (context) => {
 const makeSecrets = (folder: string) =>
   run(process.execPath, [join(FOLDER, 'compose/make-secrets.js'), folder]).succeeded();
 
-it('make-secrets.js writes secrets that the service accepts, lets one user read each file, and keeps existing files', async (context) => {
+it('make-secrets.js writes secrets that the service accepts, makes each file readable by only one user, and keeps existing files', async (context) => {
   context.skip(process.getuid?.() !== 0, 'only root can give files to other users');
   const folder = await testDirectory();
   await makeSecrets(folder);

@@ -23,7 +23,7 @@ export async function docker(...args: readonly string[]): Promise<string> {
 const NO_BUILDX = 'buildx component is missing';
 
 /**
- * Builds an image with BuildKit. Uses the first docker on PATH that has the plugin for builds.
+ * Builds an image with BuildKit. Uses the first docker on PATH that is able to do this.
  *
  * @throws when the build fails. The error contains the last lines that the build printed
  */

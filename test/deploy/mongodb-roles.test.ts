@@ -162,7 +162,7 @@ describe.skipIf(skip)(`the scripts of deploy/mongodb${skip ? ' (left out: no mon
     );
     for (const { privilege, action } of allActions) {
       const actions = privilege.actions.filter((other) => other !== action);
-      // MongoDB does not allow a privilege without actions, so it is left out.
+      // MongoDB does not allow a privilege without actions, so such a privilege is left out.
       const fewer = privileges.map((one) => (one === privilege ? { ...one, actions } : one));
       await db.command({ updateRole: role, privileges: fewer.filter((one) => one.actions.length > 0) });
       await use().then(

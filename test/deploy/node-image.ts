@@ -16,7 +16,7 @@ const OWN_IMAGE = 'petstore-tests-node';
 const APPLETS = ['sh', 'env', 'cat', 'cp', 'chmod', 'chown', 'ln', 'ls', 'mkdir', 'rm', 'sleep', 'uname'];
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
-/** Why {@link findNodeImage} would fail here, or `undefined`. */
+/** Why {@link findNodeImage} would fail on this machine, or `undefined` if it would not fail. */
 export async function nodeImageProblem(): Promise<string | undefined> {
   if (process.env['NODE_IMAGE'] || (await hasImage(NODE_SLIM)) || (await findOnPath('busybox')))
     return undefined;
@@ -60,7 +60,7 @@ async function hasImage(name: string): Promise<boolean> {
   );
 }
 
-/** Makes a root file system with Node, npm, busybox, and the shared libraries of Node at the paths of this machine. */
+/** Makes a root file system with Node, npm and busybox. The shared libraries of Node keep their paths. */
 async function makeRoot(root: string): Promise<void> {
   const copyToRoot = async (from: string, to = from) => {
     await mkdir(dirname(join(root, to)), { recursive: true });

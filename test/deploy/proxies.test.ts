@@ -23,7 +23,7 @@ import { PAIR, ROOT_CERT } from '../support/tls/pem-files.ts';
 
 const PET = '{"name":"Rex","categoryId":7}';
 const POST = 'POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n';
-/** Whether an instance has read this piece from a POST. The health checks of a proxy are GET requests. */
+/** Whether this piece, which an instance has read, belongs to a POST. Health checks of a proxy are GET requests. */
 const isPost = (piece: string) => !piece.startsWith('GET');
 const NO_ANSWER = 'the proxy got no answer from the service';
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
@@ -226,7 +226,7 @@ function testsOf(proxy: Proxy): void {
   });
 
   it(`uses ${proxy.connectionCount} connections to an instance for four requests, and closes them before the instance does`, async () => {
-    // The shipped configurations that `shortTimeouts` changes close idle connections after 30 s.
+    // In the shipped configurations, the timeout of an idle connection to an instance is 30 s: see `shortTimeouts`.
     expect(30_000).toBeLessThan(SERVER_LIMITS.keepAliveTimeoutMs);
     const usedSockets = new Set<Socket>();
     const server = createHttpServer(({ url, socket }, response) => {
@@ -296,7 +296,7 @@ async function isServed(socket: Socket): Promise<boolean> {
   return await promise;
 }
 
-/** An instance of the systemd unit. `start` resolves when systemd would call the instance started: when it is ready. */
+/** An instance of the systemd unit. `start` resolves when systemd would call the instance started: /readyz answers. */
 async function unitInstance(DATABASE_URL: string) {
   const { command, environment } = await systemdUnit(await freePort());
   const env = { ...environment, API_KEYS: KEY, DATABASE_URL, ...DELAY_UNTIL_SIGUSR2 };

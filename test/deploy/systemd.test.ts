@@ -81,7 +81,7 @@ describe.skipIf(!hasCurl)(
       await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
     });
 
-    it('wait for /readyz over IPv4, and fail a reload when the service has no certificate', async () => {
+    it('wait for /readyz over IPv4, and let a reload fail when the service has no certificate', async () => {
       const service = await startAndWait({ HOST: '127.0.0.1' });
       const reload = execute('ExecReload', { MAINPID: `${service.pid}` });
       expect(await reload.ended).toStrictEqual({ code: 1, signal: null });
