@@ -29,7 +29,7 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
   const { probe, isDraining, baseUrl, basePath } = dependencies;
   /** Loaded by the first request. After a failed load, the next request loads the page again. */
   let docs: Promise<DocsPage> | undefined;
-  const load = () => {
+  const loadDocs = () => {
     docs ??= loadDocsPage();
     docs.catch(() => (docs = undefined));
     return docs;
@@ -59,14 +59,14 @@ export function addPublicRoutes(router: Router<State>, dependencies: Dependencie
     },
 
     '/docs': async (ctx) => {
-      const { page } = await load();
+      const { page } = await loadDocs();
       ctx.set(PAGE_HEADERS);
       sendFile(ctx, page);
     },
   };
   for (const name of FILE_NAMES) {
     routes[`/docs/${name}`] = async (ctx) => {
-      const file = (await load()).files[name];
+      const file = (await loadDocs()).files[name];
       if (ctx.querystring === file.version) ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
       sendFile(ctx, file);
     };

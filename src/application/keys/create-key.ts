@@ -12,12 +12,12 @@ export type Deliver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {
   readonly #keys: ApiKeyRepository;
-  readonly #mint: () => MintedKey;
+  readonly #generateKey: () => MintedKey;
   readonly #now: () => Date;
 
-  constructor(keys: ApiKeyRepository, mint: () => MintedKey, now: () => Date) {
+  constructor(keys: ApiKeyRepository, generateKey: () => MintedKey, now: () => Date) {
     this.#keys = keys;
-    this.#mint = mint;
+    this.#generateKey = generateKey;
     this.#now = now;
   }
 
@@ -29,7 +29,7 @@ export class CreateKey {
    */
   async execute(draft: ApiKeyDraft, deliver: Deliver = () => {}): Promise<CreatedKey> {
     const checked = newApiKey(draft, this.#now());
-    const { id, digest, token } = this.#mint();
+    const { id, digest, token } = this.#generateKey();
     const key = { ...checked, id, digest };
     await this.#keys.insert(key);
     try {

@@ -23,7 +23,7 @@ export class StoredTokenVerifier implements TokenVerifier {
   readonly #now: () => Date;
   readonly #onRefusal: (reason: TokenRefusal) => void;
   /** By the whole token, as a protection against timing attacks: see docs/explanation/keys-and-their-cache.md. */
-  readonly #trusted = new Map<string, TrustedKey>();
+  readonly #trustedKeys = new Map<string, TrustedKey>();
   #unstoredUses = new Map<string, Date>();
 
   constructor(
@@ -62,11 +62,11 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 
   #cached(token: string): Caller | undefined {
-    const trusted = this.#trusted.get(token);
-    if (trusted === undefined) return undefined;
-    const { caller, expiresAt, untilMs } = trusted;
+    const trustedKey = this.#trustedKeys.get(token);
+    if (trustedKey === undefined) return undefined;
+    const { caller, expiresAt, untilMs } = trustedKey;
     if (performance.now() < untilMs && (expiresAt === undefined || this.#now() < expiresAt)) return caller;
-    this.#trusted.delete(token);
+    this.#trustedKeys.delete(token);
     return undefined;
   }
 
@@ -83,9 +83,9 @@ export class StoredTokenVerifier implements TokenVerifier {
     if (state !== 'active') return this.#refuse(state);
     const { label, scopes, rateLimit, originId, expiresAt } = key;
     const caller = { id, label, scopes, rateLimit, originId };
-    const [oldest] = this.#trusted.keys();
-    if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
-    this.#trusted.set(token, { caller, expiresAt, untilMs });
+    const [oldest] = this.#trustedKeys.keys();
+    if (this.#trustedKeys.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trustedKeys.delete(oldest);
+    this.#trustedKeys.set(token, { caller, expiresAt, untilMs });
     return caller;
   }
 

@@ -5,7 +5,7 @@ import { CountsDiffer } from './errors.ts';
 /** In pets. Larger batches are not faster. */
 export const BATCH_SIZE = 1000;
 
-type UpTo = Pick<Survey, 'greatestId'>;
+type SurveyedRange = Pick<Survey, 'greatestId'>;
 
 /**
  * Services may add pets meanwhile. Reads every pet that the survey has counted, and no greater id. May miss a pet that
@@ -24,7 +24,7 @@ export class ArchiveSource implements PetSource {
     return { count, greatestId, lastId: await this.#archive.lastId() };
   }
 
-  async *read(after: bigint, { greatestId }: UpTo): AsyncGenerator<readonly ArchivedPet[]> {
+  async *read(after: bigint, { greatestId }: SurveyedRange): AsyncGenerator<readonly ArchivedPet[]> {
     for (let lastId = after; lastId < greatestId; ) {
       const found = await this.#archive.read(lastId, BATCH_SIZE);
       const pets = found.filter(({ id }) => id <= greatestId);
@@ -35,7 +35,7 @@ export class ArchiveSource implements PetSource {
     }
   }
 
-  async recount({ greatestId }: UpTo): Promise<number> {
+  async recount({ greatestId }: SurveyedRange): Promise<number> {
     return this.#archive.count(greatestId);
   }
 }

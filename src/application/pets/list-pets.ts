@@ -40,18 +40,18 @@ export class ListPets {
     if (!Number.isInteger(limit) || limit < PAGE_SIZE.min || limit > PAGE_SIZE.max) {
       throw new InvalidPageSize();
     }
-    let found: readonly Pet[];
+    let foundPets: readonly Pet[];
     try {
       // Requests one more pet than the limit. If the storage returns that pet, another page follows.
-      found = await this.#pets.list({ status, after, limit: limit + 1 });
+      foundPets = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;
       const last = error.before.at(-1);
       if (last === undefined) throw error;
       return { pets: error.before, next: last.id };
     }
-    if (found.length <= limit) return { pets: found };
-    const pets = found.slice(0, limit);
+    if (foundPets.length <= limit) return { pets: foundPets };
+    const pets = foundPets.slice(0, limit);
     return { pets, next: pets[limit - 1]!.id };
   }
 }

@@ -51,7 +51,7 @@ export interface PetRepository {
   /**
    * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. One atomic write
    * stores the pet and its key, so a failed insert stores no key. The key lasts as long as the pet. When the key and
-   * the fingerprint are stored, the call returns the first pet.
+   * the fingerprint are stored, the call ignores `pet` and returns the first pet.
    *
    * @throws {IdempotencyKeyReused} when the key has another fingerprint; nothing is stored
    * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1

@@ -58,7 +58,7 @@ export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, headers);
 }
 
-/** See RFC 6750, section 3.1. */
+/** RFC 6750, section 3.1. */
 export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }

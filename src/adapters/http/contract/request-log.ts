@@ -18,7 +18,7 @@ export type RequestRecord = {
   readonly keyLabel?: string | undefined;
   /** The client's address, only for an error answer. */
   readonly client?: string | undefined;
-  /** `true` if the connection closed before the whole answer was sent. */
+  /** Whether the connection closed before the whole answer was sent. */
   readonly aborted?: true | undefined;
 };
 
@@ -27,9 +27,7 @@ export type PetCreated = {
   readonly petId: bigint;
   readonly keyId: string;
   readonly keyLabel: string;
-  /**
-   * Whether an earlier request with this Idempotency-Key added the pet. The client may have missed the answer to it.
-   */
+  /** Whether an earlier request with this Idempotency-Key added the pet. The client may have missed the answer. */
   readonly replayed: boolean;
 };
 
