@@ -78,7 +78,7 @@ const LATER_FIELDS: { readonly [Field in Exclude<keyof NewPet, 'name' | 'categor
 
 /** @throws {InvalidPet} naming every rule that the draft breaks */
 export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDraft): NewPet {
-  const pet = freezePet<NewPet>({ name, categoryId, status });
+  const pet = unchangeable<NewPet>({ name, categoryId, status });
   const problems = petProblems(pet);
   if (problems.length > 0) throw new InvalidPet(problems);
   return pet;
@@ -86,14 +86,14 @@ export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDra
 
 /** Removes unknown fields. Does not check the rules. */
 export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet {
-  return freezePet<Pet>({ id, name, categoryId, status });
+  return unchangeable<Pet>({ id, name, categoryId, status });
 }
 
 /**
  * Pets are frozen, because callers share them. A field with an object, such as a list, does not compile: copy and
  * freeze the object.
  */
-function freezePet<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
+function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
   return Object.freeze(pet);
 }
 
