@@ -2,7 +2,7 @@ import type { PetArchive } from './pet-archive.ts';
 import type { PetRepository } from './pet-repository.ts';
 
 /** The methods that neither change nor remove a stored pet. */
-type HarmlessMethod =
+type Harmless =
   | ('insert' | 'insertOnce' | 'findById' | 'list')
   | ('read' | 'write' | 'greatestId' | 'lastId' | 'reserve' | 'count');
 
@@ -10,13 +10,13 @@ type HarmlessMethod =
  * Marks code that is right only because stored pets never change and are never removed.
  *
  * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code.
- * If the method changes or removes pets, correct that code. If not, add the method to {@link HarmlessMethod}.
+ * If the method changes or removes pets, correct that code. If not, add the method to {@link Harmless}.
  */
 export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArchive> = [Method] extends [
-  HarmlessMethod,
+  Harmless,
 ]
   ? T
-  : ReliesOnPetsThatNeverChange<Exclude<Method, HarmlessMethod>>;
+  : ReliesOnPetsThatNeverChange<Exclude<Method, Harmless>>;
 
 declare const RELIES: unique symbol;
 
