@@ -68,8 +68,8 @@ it.skipIf(mongo === undefined)(
 
     expect(await old.ended).toStrictEqual(FAILED);
     expect(old.stderr).toBe(
-      `petstore: another migration of the database "${db.databaseName}" has taken the place of this one, ` +
-        'which was silent for 10 s; migrate with the newest build\n',
+      `petstore: another migration of the database "${db.databaseName}" took over, because this one ` +
+        'did not renew its lease for 10 s; migrate with the newest build\n',
     );
     expect(await changesOfNext(database)).toStrictEqual([true, true]);
     expect(await db.collection('rate_limits').options()).not.toHaveProperty('validator');

@@ -29,7 +29,7 @@ export function refuseFileBesideDatabase(file: string): void {
   refuseNameBesideDatabase(file);
   // Opening a pipe would wait for its other end.
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    throw new StorageSetupError(`${file} is not a regular file`);
+    throw new StorageSetupError(`${file} is not a regular file; choose another FILE`);
   }
   if (['-wal', '-shm', '-journal'].some((suffix) => fs.existsSync(file + suffix)))
     throw belongsToDatabase(file);

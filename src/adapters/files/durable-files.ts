@@ -85,7 +85,7 @@ export async function writeWholeFile(path: string, { write, check }: WholeFile):
     if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
     const problem =
       'path' in error && 'code' in error && error.code === 'EEXIST'
-        ? `${String(error.path)} exists: wait for the other command, or move away what a killed one left`
+        ? `${String(error.path)} exists: wait until the command that writes it has ended, or move the file away if that command was killed`
         : `${path} cannot be written: ${error.message}`;
     throw new StorageSetupError(problem, { cause: error });
   }

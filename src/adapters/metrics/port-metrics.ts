@@ -21,7 +21,7 @@ function reportOutcome<Result>(succeeded: (result: Result) => void, failed: () =
 export function countDecisions(limiter: RateLimiter, registry: Registry): RateLimiter {
   const count = exposeCounter(registry, {
     name: 'petstore_rate_limit_decisions_total',
-    help: 'Requests of keys with a limit: within it, beyond it, or not counted because counting failed.',
+    help: 'Requests of keys with a limit: within the limit, above the limit, or not counted because of an error.',
     label: 'decision',
     values: ['allowed', 'limited', 'failed'],
   });

@@ -20,5 +20,5 @@ export async function* gunzipped(
     throw refusal(`is not a complete gzip file: ${error.message}`);
   }
   // Node ignores other data behind the compressed data.
-  if (output.bytesWritten !== sizeBytes) throw refusal('has something else behind its gzip data');
+  if (output.bytesWritten !== sizeBytes) throw refusal('has other data after its gzip data');
 }

@@ -145,7 +145,7 @@ export class PetFile implements PetSource, AsyncDisposable {
       yield pets;
     }
     const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-    if (bytesRead > 0) throw new PetFileError(this.#path, 'has grown since it was opened');
+    if (bytesRead > 0) throw new PetFileError(this.#path, 'has grown since it was opened; try again later');
   }
 
   #blocks(): AsyncGenerator<Buffer> {

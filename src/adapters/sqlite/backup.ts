@@ -120,7 +120,7 @@ async function openBackup(path: string): Promise<DatabaseSync> {
     // `openSnapshot` below refuses a file that is no database.
     if (!isAlone || fileFormatOf(file) === 2) {
       throw new StorageSetupError(
-        `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,
+        `${file} is not a backup; make a backup of this file with petstore backup --from sqlite:${file} NEW, and restore NEW`,
       );
     }
     const source = resources.use(await openSnapshot(file, hasSteps));

@@ -23,7 +23,7 @@ const SHARED_TYPE =
 export function refuseMounted(file: string): void {
   if (mountOf(file).point !== file) return;
   throw new StorageSetupError(
-    `the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the container; ` +
+    `the SQLite file ${file} is mounted as a file, and the files beside it would be lost with the container; ` +
       `mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`,
   );
 }
@@ -31,16 +31,16 @@ export function refuseMounted(file: string): void {
 export function warnIfUnfit(file: string, log: StorageLog): void {
   const { type } = mountOf(file);
   if (type === 'tmpfs')
-    log.warn(`the SQLite file ${file} is in memory (tmpfs), where no pet lasts; put it on a disk`);
+    log.warn(`the SQLite file ${file} is in memory (tmpfs), which a restart clears; put it on a disk`);
   if (type === 'overlay')
     log.warn(
-      `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
+      `the SQLite file ${file} is in the layer of a container (overlay), and its pets are lost with it; ` +
         `mount a volume: --volume NAME:${dirname(file)}`,
     );
   if (SHARED_TYPE.test(type))
     log.warn(
-      `the SQLite file ${file} is on a network or shared file system (${type}), whose locks may let a second service ` +
-        'in; put it on a disk of this machine',
+      `the SQLite file ${file} is on a network or shared file system (${type}), whose locks may not keep a second ` +
+        'service out; put it on a disk of this machine',
     );
 }
 

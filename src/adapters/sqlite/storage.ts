@@ -95,7 +95,7 @@ function correctionOf(path: string): string {
     '',
   );
   return (
-    `there is no SQLite file "${visibleName}", and what follows sqlite: is a path without escapes, query or comment; ` +
+    `there is no SQLite file "${visibleName}", and the text after sqlite: must be a path without escapes, query or comment; ` +
     `write sqlite:${join(dirname(path), meantName || 'PATH')}`
   );
 }

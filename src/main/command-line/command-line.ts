@@ -20,7 +20,7 @@ type Invocation = {
 };
 
 const environmentHelp = () => `
-Variables and their defaults; an empty one counts as not set; --env FILE reads them from a file:
+Variables and their defaults; an empty variable counts as not set; --env FILE reads them from a file:
 ${describeVariables()}
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
@@ -40,7 +40,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .version(`${version}+${commit}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     // Both options may also follow the name of a command.
-    .option('--env <FILE>', 'read variables from FILE, such as .env; those of the environment win')
+    .option('--env <FILE>', 'read variables from FILE, such as .env; the environment overrides them')
     .option('--json', 'write the answer of the command as JSON')
     .helpCommand('help [COMMAND]', 'Shows the help of a command.')
     .configureHelp({ showGlobalOptions: true, subcommandDescription: firstSentence })

@@ -35,7 +35,7 @@ export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
     .option('--scopes <SCOPES>', 'pets:read, pets:write or both, separated by a comma', SCOPES.join(','))
     .option(
       '--rate-limit <LIMIT>',
-      'a limit for this key in place of RATE_LIMIT, such as 600/60s',
+      'a limit for this key instead of RATE_LIMIT, such as 600/60s',
       rateLimitOf,
     )
     .addOption(duration('--expires <DURATION>', EXPIRES, validityMsOf, '365d'))
@@ -43,7 +43,7 @@ export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
     .action(actionOf(createKey));
   keys
     .command('list')
-    .description('Lists all keys, the revoked and expired ones included.')
+    .description('Lists all keys, including revoked and expired keys.')
     .action(actionOf(listKeys));
   keys
     .command('show')
@@ -57,7 +57,7 @@ export function addKeyCommands(petstore: Command, actionOf: ActionOf): void {
     .action(actionOf(revokeKey));
   keys
     .command('rotate')
-    .description('Replaces a key: creates one with the same rights and lets the old one expire.')
+    .description('Replaces a key: creates a key with the same rights, and lets the old key expire.')
     .argument('<ID>', 'the part of a key between its underscores', keyId)
     .addOption(
       duration('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', overlapMsOf, '24h'),

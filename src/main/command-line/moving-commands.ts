@@ -19,20 +19,20 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
     .command('export')
     .description(
       'Writes all pets to a file or to standard output: lines of JSON (NDJSON), in ascending order of id, without API ' +
-        'keys. Services may use the storage: every pet acknowledged before the start is written, later ones may be missing.',
+        'keys. Services may use the storage: every pet acknowledged before the start is written, later pets may be missing.',
     )
     .argument(
       '[FILE]',
       'absent or -: standard output, without --json. A name that ends in .gz is compressed. Only its owner can read a new FILE. ' +
-        'An older one is replaced when the new one is complete, which keeps its permissions; no database is replaced',
+        'An existing FILE is replaced when the new file is complete, and keeps its permissions. A database is never replaced',
     )
     .option('--from <URL>', SOURCES)
     .action(actionOf(exportPets));
   petstore
     .command('import')
     .description(
-      'Reads pets from a file or from standard input, as export has written them. They keep their ids, which the storage ' +
-        'never gives to new pets. All are checked first: on any error, nothing is written. After an interruption, run ' +
+      'Reads pets that export has written, from a file or from standard input. They keep their ids, which the storage ' +
+        'never gives to new pets. All pets are checked first: on any error, nothing is written. After an interruption, run ' +
         'the same command again to continue.',
     )
     .argument(
@@ -51,7 +51,7 @@ export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
     )
     .option(
       '--from <URL>',
-      'required. Services may use it: every pet acknowledged before the start is copied. Later ones may be missing, so ' +
+      'required. Services may use it: every pet acknowledged before the start is copied. Later pets may be missing, so ' +
         'stop the services before the last copy',
     )
     .option('--to <URL>', `required: ${TARGETS}`)
@@ -65,7 +65,7 @@ async function copy(session: Session, options: Urls): Promise<void> {
   await using target = await asDisposable(to.kind.openForWriting(to.url, session.host));
   const copyKeys = new CopyKeys(source.keys, target.keys);
   const copyPets = new CopyPets(new ArchiveSource(source.archive), target.archive);
-  session.hint = 'run the same command again to continue; what is copied stays';
+  session.hint = 'run the same command again to continue; copied pets stay';
   // Finds damaged keys and conflicts between keys before the first pet is written.
   await copyKeys.check();
   const copied = await copyPets.execute(session.onProgress);
@@ -106,7 +106,7 @@ async function importPets(session: Session, path: string, options: Urls): Promis
   // This comes before the target is opened, because opening creates a missing SQLite file.
   await source.survey(session.onProgress);
   await using target = await asDisposable(storage.kind.openForWriting(storage.url, session.host));
-  session.hint = 'run the same command again to continue; what is imported stays';
+  session.hint = 'run the same command again to continue; imported pets stay';
   const copied = await new CopyPets(source, target.archive).execute(session.onProgress);
   reportUsed('wrote to', storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });

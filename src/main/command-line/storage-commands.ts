@@ -39,13 +39,13 @@ export function addStorageCommands(petstore: Command, actionOf: ActionOf): void 
       `Checks FILE and makes a ${backedUp} database of a copy of it, where there is none. If there is one, it prints the ` +
         'command that moves it away. After an interruption, run the same command again.',
     )
-    .argument('<FILE>', 'as backup has written it')
+    .argument('<FILE>', 'a file that backup has written')
     .option('--to <URL>', backedUpUrl)
     .action(actionOf(restore));
   petstore
     .command('skip-ids')
     .description(
-      'Keeps new pets from being assigned the ids of lost ones: it skips 10^12 ids, and each repetition further ones. For a ' +
+      'Skips 10^12 ids, so that no new pet is assigned the id of a lost pet. Each repetition skips another 10^12 ids. For a ' +
         'storage that may lack its latest pets: a MongoDB that was restored or has lost members, or a SQLite file from ' +
         'a snapshot of its volume, a copy, or a replica such as that of Litestream. Run it before the services start. ' +
         'A file that backup has written needs no skip-ids.',

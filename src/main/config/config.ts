@@ -22,7 +22,7 @@ export class StartError extends Error {
 }
 
 /** Earlier builds had the variable WORKERS. */
-const NO_WORKERS = 'WORKERS has ended: start several services, each with a PORT of its own, behind a proxy';
+const NO_WORKERS = 'WORKERS was removed: start several services, each with a PORT of its own, behind a proxy';
 
 /**
  * An empty variable counts as absent.

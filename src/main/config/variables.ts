@@ -87,7 +87,7 @@ export function variables(storages: readonly StorageKind[]) {
     .join(' or ');
   return {
     host: row('HOST', anyText, '127.0.0.1', 'the address to listen on'),
-    port: row('PORT', port, '3000', 'the port; 0 takes a free one, and the start-up line says which'),
+    port: row('PORT', port, '3000', 'the port; 0: any free port, which the service logs'),
     storage: row(
       'DATABASE_URL',
       databaseUrl,
@@ -102,19 +102,19 @@ export function variables(storages: readonly StorageKind[]) {
     ),
     apiKeys: optional('API_KEYS', apiKeys, 'further API keys, comma-separated: key or label=key'),
     /** Has no trailing slash. */
-    publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; by default that of a request'),
-    trustProxy: row('TRUST_PROXY', flag, 'false', 'true: believe the X-Forwarded-* of the proxy in front'),
+    publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; default: that of the request'),
+    trustProxy: row('TRUST_PROXY', flag, 'false', 'true: trust the X-Forwarded-* headers of the proxy'),
     corsOrigins: optional('CORS_ORIGINS', origins, 'comma-separated origins whose pages may use the API'),
     /** `undefined`: only a key with a limit of its own is limited. */
     rateLimit: optional('RATE_LIMIT', rateLimit, 'how many requests a key may send, such as 600/60s'),
-    maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; further ones are closed'),
+    maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; any more are closed'),
     metricsHost: row('METRICS_HOST', anyText, '127.0.0.1', 'the address for /metrics, which needs no key'),
-    metricsPort: optional('METRICS_PORT', port, 'the port for /metrics, for Prometheus; 0 takes a free one'),
+    metricsPort: optional('METRICS_PORT', port, 'the port of /metrics for Prometheus; 0: any free port'),
     certFile: optional('TLS_CERT', anyText, 'the certificate and its chain in a PEM file, for HTTPS'),
     keyFile: optional('TLS_KEY', anyText, 'the private key of TLS_CERT in a PEM file, not encrypted'),
     logLevel: row('LOG_LEVEL', oneOf(LOG_LEVELS), 'info', LOG_LEVELS.join(', ')),
-    shutdownDelayMs: row('SHUTDOWN_DELAY', time, '0s', 'how long a drain still accepts, with /readyz at 503'),
-    shutdownTimeoutMs: row('SHUTDOWN_TIMEOUT', time, '25s', 'how long requests in flight may then take'),
+    shutdownDelayMs: row('SHUTDOWN_DELAY', time, '0s', 'how long a drain accepts requests; /readyz is 503'),
+    shutdownTimeoutMs: row('SHUTDOWN_TIMEOUT', time, '25s', 'how long requests may take after that'),
   };
 }
 

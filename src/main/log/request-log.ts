@@ -6,12 +6,12 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 
 const CONNECTION_ERRORS = {
-  'cut-off': 'connections cut off: clients that do not read their answers held too much memory',
-  refused: 'connections refused: as many as MAX_CONNECTIONS are open',
+  'cut-off': 'connections were closed: answers that their clients did not read took too much memory',
+  refused: 'connections were refused: MAX_CONNECTIONS connections are open',
   tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
   'not-tls': 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
   'no-address-from-proxy':
-    'X-Forwarded-For has no IP address: errors are logged with the address of the proxy; let it append that of the client',
+    'X-Forwarded-For has no IP address: errors are logged with the address of the proxy; configure it to append the address of the client',
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionError['kind'], string>;
 

@@ -52,7 +52,7 @@ export class StorageUnsound extends Error {
 
   constructor(findings: number) {
     super(
-      `the storage has ${countText(findings, 'problem')}; repair damaged records in their place, or restore a backup`,
+      `the storage has ${countText(findings, 'problem')}; repair the damaged records in the storage, or restore a backup`,
     );
   }
 }

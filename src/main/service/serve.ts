@@ -70,7 +70,7 @@ async function runUntilStopped(
     if (stopped === undefined) process.exit();
     log.flush();
     const giveUp = () => {
-      log.fatal('still not stopped, giving up');
+      log.fatal('the shutdown has not ended in time; this process ends now');
       process.exit(1);
     };
     setTimeout(giveUp, config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS).unref();

@@ -38,8 +38,8 @@ const RECORD_USES_EVERY_MS = 10_000;
 
 /** Without a proxy, TRUST_PROXY would let clients forge addresses, so the text names no variable. */
 const NO_PROXY =
-  'other machines can reach this port, and no setting names a proxy; a port that strangers can reach belongs behind ' +
-  'one that limits the connections and the time of each address';
+  'other machines can reach this port, and no setting names a proxy; put a proxy in front of this port that limits ' +
+  'the connections and the time of each address';
 
 const LAST_USES_MS = 1_000;
 
@@ -113,7 +113,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
 
 /** Writes the uses of API keys until the result is disposed of. */
 function recordPeriodically(recordUses: () => Promise<void>, everyMs: number, log: Logger): AsyncDisposable {
-  const warn = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
+  const warn = (err: unknown) => log.warn({ err }, 'the times of last use of API keys could not be stored');
   const record = () => recordUses().catch(warn);
   const timer = setInterval(() => void record(), everyMs).unref();
   return {

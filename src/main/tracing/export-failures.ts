@@ -14,7 +14,7 @@ export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 
   /** `undefined`: exports work. */
   let lastLossMs: number | undefined;
   const onLoss = (reason: string) => {
-    if (lastLossMs === undefined) log.warn({ reason }, 'traces are not exported: spans are lost');
+    if (lastLossMs === undefined) log.warn({ reason }, 'traces are not exported, and spans are lost');
     lastLossMs = performance.now();
   };
   const onExport = () => {
@@ -33,7 +33,7 @@ export function watchExports(exporter: SpanExporter, log: Pick<Logger, 'info' | 
     shutdown: () => exporter.shutdown(),
   };
   const onSdkWarning = (message: string) => {
-    if (/^Dropped \d+ spans/.test(message)) onLoss('more spans wait than the queue can hold');
+    if (/^Dropped \d+ spans/.test(message)) onLoss('the queue of spans is full');
   };
   return { watchedExporter, onSdkWarning };
 }

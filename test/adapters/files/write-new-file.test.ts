@@ -15,7 +15,7 @@ it.each<readonly [string, before: (path: string) => Promise<void>, during: typeo
     'is being written by another command',
     (path) => other(`${path}.partial`),
     async () => {},
-    '.partial exists: wait for the other command, or move away what a killed one left',
+    '.partial exists: wait until the command that writes it has ended, or move the file away if that command was killed',
   ],
 ])('writeNewFile fails and changes nothing when its path %s', async (_, before, during, problem) => {
   const directory = await testDirectory();

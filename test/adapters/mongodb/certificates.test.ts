@@ -60,7 +60,7 @@ describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${ski
     await expect(probe.check()).rejects.toThrow(reason);
     replaceFiles({ ...NEW_FILES, ca: '' });
     const unusableFiles =
-      /^the certificates of MongoDB cannot be used, so the old ones stay: error:.*no start line$/;
+      /^the new certificates for MongoDB cannot be used, so the old ones stay in use: error:.*no start line$/;
     await expect.poll(() => warnings.at(-1)).toMatch(unusableFiles);
     replaceFiles(NEW_FILES);
     await expect.poll(() => warnings.at(-1)).toBe(`MongoDB has a primary again: ${address}`);
@@ -75,7 +75,7 @@ describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${ski
 
     replaceFiles({ ...NEW_FILES, own: '' });
     service.signal('SIGHUP');
-    await service.logged(/the certificates of MongoDB cannot be used, .*/);
+    await service.logged(/the new certificates for MongoDB cannot be used, .*/);
     expect(await readStatus()).toBe(200);
     replaceFiles(NEW_FILES);
     service.signal('SIGHUP');

@@ -170,7 +170,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
 
     expect(await command.ended).toBe(1);
     expect(command.stderr).toBe(
-      'petstore: MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides\n',
+      'petstore: MongoDB is unavailable: Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin\n',
     );
   });
 });

@@ -158,7 +158,7 @@ describe('a compressed file', () => {
     [
       'is followed by zeros',
       Buffer.concat([gzipSync(lines), Buffer.alloc(20)]),
-      ' has something else behind its gzip data$',
+      ' has other data after its gzip data$',
     ],
   ])('is refused when it %s', async (_, content, problem) => {
     const { path, pets } = await openFile(content, 'gz');
@@ -285,7 +285,7 @@ it('a bad file is rejected when it has changed after the survey', async () => {
 it('a file of pets is rejected when it has grown after it was opened, because it may be incomplete', async () => {
   const { path, pets } = await openFile(`${REX}\n`);
   await appendFile(path, '{"id":4,"name":"Tom","categoryId":7}\n');
-  const grown = `${path} has grown since it was opened`;
+  const grown = `${path} has grown since it was opened; try again later`;
   await expect(pets.survey(ignoreProgress)).rejects.toThrow(grown);
   await expect(Array.fromAsync(pets.read(0n))).rejects.toThrow(grown);
 });
@@ -295,7 +295,7 @@ it('a socket cannot be opened as a file of pets', async () => {
   const server = createServer().listen(path);
   onTestFinished(() => void server.close());
   await once(server, 'listening');
-  await expect(PetFile.open(path)).rejects.toThrow('is not a regular file');
+  await expect(PetFile.open(path)).rejects.toThrow('is not a regular file; an import reads it twice');
 });
 
 it('a file is refused when its name ends in the suffix of another compression than gzip', async () => {

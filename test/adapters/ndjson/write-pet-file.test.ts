@@ -100,7 +100,7 @@ it.each(['', '.gz'])('a failed export leaves the older file and no other: pets.n
 });
 
 it.each<readonly [string, string, (path: string) => Promise<void>]>([
-  ['a pipe', ' is not a regular file$', makeFifo],
+  ['a pipe', ' is not a regular file; choose another FILE$', makeFifo],
   ['a link to itself', ' cannot be written: ELOOP', (path) => symlink(path, path)],
   ['a path below a file', '/pets cannot be written: ENOTDIR', (path) => writeFile(path, '')],
 ])('the error of a failed export names its path: %s', async (what, message, make) => {

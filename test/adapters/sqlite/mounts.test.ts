@@ -54,12 +54,12 @@ it.runIf(isAllowed)(
     await program.ended;
 
     const refusal =
-      `StorageSetupError: the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the ` +
+      `StorageSetupError: the SQLite file ${file} is mounted as a file, and the files beside it would be lost with the ` +
       `container; mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`;
     const warnings = [
-      `the SQLite file ${inMemory} is in memory (tmpfs), where no pet lasts; put it on a disk`,
-      `the SQLite file ${remote} is on a network or shared file system (nfs4), whose locks may let a second service ` +
-        'in; put it on a disk of this machine',
+      `the SQLite file ${inMemory} is in memory (tmpfs), which a restart clears; put it on a disk`,
+      `the SQLite file ${remote} is on a network or shared file system (nfs4), whose locks may not keep a second ` +
+        'service out; put it on a disk of this machine',
     ];
     expect(program.stderr).toBe('');
     // The same lines come from a service, from a command that writes pets and from a command that creates a key.

@@ -107,7 +107,7 @@ describe.each(EVERY)('the URL of a database for %s', (_, open) => {
       const before = await readdir(directory);
       await expectRefused(
         open(`sqlite:${directory}/${name}`),
-        `there is no SQLite file "${shown}", and what follows sqlite: is a path without escapes, query or comment; ` +
+        `there is no SQLite file "${shown}", and the text after sqlite: must be a path without escapes, query or comment; ` +
           `write sqlite:${directory}/${meant}`,
       );
       expect(await readdir(directory)).toStrictEqual(before);

@@ -55,7 +55,7 @@ describe('petstore check', () => {
     const { stdout, stderr } = await runFailing(['check'], { DATABASE_URL: url });
     expect(stderr).toBe(
       `petstore: read from ${url}\npetstore: the storage has 5 problems; ` +
-        'repair damaged records in their place, or restore a backup\n',
+        'repair the damaged records in the storage, or restore a backup\n',
     );
     expect(stdout.split('\n').slice(0, -2)).toStrictEqual([
       'file: the index pets_by_status is missing',

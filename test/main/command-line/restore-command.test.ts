@@ -139,7 +139,7 @@ describe('a restore', () => {
     await damagePages(namedBackup);
     const bytes = await readFile(namedBackup);
     await expectRefused(
-      / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
+      / is damaged; nothing was written\n$| exists: wait until the command that writes it /,
       namedBackup,
     );
     expect(await readFile(namedBackup)).toStrictEqual(bytes);
@@ -163,13 +163,17 @@ describe('a restore is refused and changes nothing', () => {
     ['is no database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
     [
       'has a journal beside it',
-      / is not a backup; make one of it /,
+      / is not a backup; make a backup of this file /,
       (path) => writeFile(`${path}-journal`, ''),
     ],
     ['does not exist', /there is no SQLite file /, (path) => rm(path)],
     ['is of a newer build', /; run a newer build /, bySql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
     ['lacks an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, bySql(DROP_INDEX)],
-    ['is the file of a service', / is not a backup; make one of it /, bySql('PRAGMA journal_mode = WAL')],
+    [
+      'is the file of a service',
+      / is not a backup; make a backup of this file /,
+      bySql('PRAGMA journal_mode = WAL'),
+    ],
     ['has an index that lacks rows', / is damaged; nothing was written\n$/, bySql(EMPTY_INDEX)],
   ])('when the backup %s', async (_, message, change) => {
     const other = join(dirname(await newPath()), 'other.db');

@@ -235,7 +235,7 @@ describe('the configuration', () => {
     'refuses WORKERS=%s, because this variable was removed, and describes its replacement',
     (WORKERS) => {
       const replacement = 'start several services, each with a PORT of its own, behind a proxy';
-      expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${replacement}`]);
+      expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS was removed: ${replacement}`]);
       expect(problemsOf({ WORKERS, PORT: 'http' })).toHaveLength(2);
       expect(problemsOf({ WORKERS: '' })).toStrictEqual([]);
     },

@@ -182,7 +182,7 @@ it('a connection error is logged as a warning, with its reason if it has one', (
   expect(collectLines(report)).toStrictEqual([
     {
       level: WARN,
-      msg: 'connections cut off: clients that do not read their answers held too much memory',
+      msg: 'connections were closed: answers that their clients did not read took too much memory',
     },
     {
       level: WARN,
@@ -206,9 +206,9 @@ it('connection errors of the same kind and reason are logged once per minute', (
   };
   const lines = collectLines(report) as readonly { readonly msg: string; readonly reason?: string }[];
   expect(lines.map(({ msg, reason }) => [msg.split(':')[0], reason])).toStrictEqual([
-    ['connections refused', undefined],
+    ['connections were refused', undefined],
     ['TLS handshakes failed', 'A'],
     ['TLS handshakes failed', 'B'],
-    ['connections refused', undefined],
+    ['connections were refused', undefined],
   ]);
 });

@@ -70,6 +70,6 @@ it('a shutdown waits 3 s for a storage that does not close', async () => {
   expect(service.log.at(-1)).toMatchObject({
     level: 60,
     time: 28_000,
-    msg: 'still not stopped, giving up',
+    msg: 'the shutdown has not ended in time; this process ends now',
   });
 });

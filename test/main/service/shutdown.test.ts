@@ -78,7 +78,7 @@ it('a service refuses connections above MAX_CONNECTIONS, and its drain reports h
   const url = await service.url();
   const { cutOff } = await startStalledCreate(url);
   await (await connect(url)).closed();
-  await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
+  await service.logged('connections were refused: MAX_CONNECTIONS connections are open');
   service.signal('SIGHUP');
   await cutOff();
   expect(await service.ended).toStrictEqual(DONE);

@@ -11,8 +11,8 @@ import { newPath } from '../../support/sqlite.ts';
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 
 const NO_PROXY =
-  'other machines can reach this port, and no setting names a proxy; a port that strangers can reach belongs behind ' +
-  'one that limits the connections and the time of each address';
+  'other machines can reach this port, and no setting names a proxy; put a proxy in front of this port that limits ' +
+  'the connections and the time of each address';
 
 describe('a service', () => {
   it('builds absolute URLs from PUBLIC_URL', async () => {
@@ -73,7 +73,7 @@ it('a service records the last use of a stored key after the request, and tries 
   const { url, logged } = await startService(env, { now, recordUsesEveryMs: 10 });
   await rename(file, `${file}-moved`);
   expect((await ask(`${url}/v1/pets`, { key: key.trim() })).status).toBe(200);
-  const line = await logged(/^the use of keys was not recorded$/);
+  const line = await logged(/^the times of last use of API keys could not be stored$/);
   expect(line).toMatchObject({ err: { type: 'StorageUnavailable' } });
   await rename(`${file}-moved`, file);
   const showKey = async () => (await runCommand(['keys', 'show', key.split('_')[1]!], env)).stdout;

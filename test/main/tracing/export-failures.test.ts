@@ -27,7 +27,7 @@ function watchExporter() {
   };
 }
 
-const WARNING = { level: 40, msg: 'traces are not exported: spans are lost' };
+const WARNING = { level: 40, msg: 'traces are not exported, and spans are lost' };
 const RECOVERY = { level: 30, msg: 'traces are exported again' };
 
 it('an outage of the receiver is logged with one line when it begins and one line when it ends', () => {

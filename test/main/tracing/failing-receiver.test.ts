@@ -8,7 +8,7 @@ function start(env: Record<string, string>): Program {
   return runService({ API_KEYS: KEY, ...env });
 }
 
-const LOST_SPANS = 'traces are not exported: spans are lost';
+const LOST_SPANS = 'traces are not exported, and spans are lost';
 
 function messagesOf(service: Program): unknown[] {
   return service.log.map(({ msg }) => msg).filter((msg) => msg !== 'request');
@@ -41,6 +41,6 @@ it('a warning reports that spans are lost when the receiver is slow and the queu
   await receiver.count(1_024);
   await ask(`${url}/v1/pets`);
   expect(await service.logged(LOST_SPANS)).toMatchObject({
-    reason: 'more spans wait than the queue can hold',
+    reason: 'the queue of spans is full',
   });
 });

@@ -40,7 +40,7 @@ export function renewCertificates(client: MongoClient, log?: StorageLog): () => 
     let problem = '';
     await readCertificates(client).catch(({ message }: Error) => (problem = message));
     if (problem !== '' && problem !== loggedProblem)
-      log?.warn(`the certificates of MongoDB cannot be used, so the old ones stay: ${problem}`);
+      log?.warn(`the new certificates for MongoDB cannot be used, so the old ones stay in use: ${problem}`);
     loggedProblem = problem;
   };
   client.on('serverHeartbeatFailed', () => void renew());

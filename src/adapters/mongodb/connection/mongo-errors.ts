@@ -53,7 +53,7 @@ export function describeError(error: unknown): string {
   const [name = codeName] = Object.entries(CODES).find(([, number]) => number === code) ?? [];
   const advice =
     code === CODES.Unauthorized
-      ? '; the role readWrite has the rights of the service, and dbAdmin those of migrate besides'
+      ? '; the service needs the role readWrite, and petstore migrate also needs dbAdmin'
       : '';
   return `${name} (${String(code)})${advice}`;
 }
@@ -129,12 +129,12 @@ function brokenRuleError(error: unknown): StorageSetupError | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   for (const { code, errmsg = error.message } of failuresOf(error)) {
     if (code === CODES.DocumentValidationFailure) {
-      return new StorageSetupError('a validator of MongoDB refuses a record; petstore check reports which');
+      return new StorageSetupError('a validator of MongoDB refuses a record; petstore check names it');
     }
     const { collection, index, field = '_id' } = DUPLICATE_TEXT.exec(errmsg)?.groups ?? {};
     if (code === CODES.DuplicateKey && !OWN_UNIQUE_FIELDS.has(field)) {
       return new StorageSetupError(
-        `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore has not made it; ` +
+        `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore did not create it; ` +
           `run in mongosh: db.getCollection("${collection}").dropIndex("${index}")`,
       );
     }

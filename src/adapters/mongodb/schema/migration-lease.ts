@@ -29,7 +29,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   const requireMatch = ({ matchedCount }: { readonly matchedCount: number }) => {
     if (matchedCount > 0) return;
     throw new StorageSetupError(
-      `${otherMigration} has taken the place of this one, which was silent for ${LEASE_MS / 1_000} s; migrate with the newest build`,
+      `${otherMigration} took over, because this one did not renew its lease for ${LEASE_MS / 1_000} s; migrate with the newest build`,
     );
   };
   const hold = async () => {

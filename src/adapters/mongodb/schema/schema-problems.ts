@@ -30,8 +30,8 @@ type Row = readonly [isPresent: boolean, problem: string, repair: Repair, harm?:
 const ENFORCEMENT = { validationLevel: 'strict', validationAction: 'error', maxTimeMS: 5_000 } as const;
 
 export const PRIVILEGES_WARNING =
-  'the account of MongoDB may not list collections and all indexes, so capped collections, TTL indexes and the like ' +
-  'go unnoticed; grant it the actions listCollections and listIndexes';
+  'the account of MongoDB may not list collections and all indexes, so petstore does not notice capped ' +
+  'collections, TTL indexes and similar settings; grant it the actions listCollections and listIndexes';
 
 /**
  * Accepts everything that it does not look for, such as an additional plain index, or an option of a later MongoDB.

@@ -31,7 +31,7 @@ it.each<readonly [MongoClient, Error, string]>([
   [
     client,
     new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
-    `${SERVER} Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides`,
+    `${SERVER} Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin`,
   ],
   // The error of MongoDB Atlas for a wrong password.
   [

@@ -87,7 +87,7 @@ it.each([
     'an outage that no retry can repair',
     new MongoServerError({ message: 'not authorized', code: 13 }),
     new StorageUnavailable(
-      'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
+      'MongoDB is unavailable: Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin',
     ),
   ],
 ])('Deadline.retry rejects after the first attempt with %s', async (_, error, reason) => {

@@ -110,16 +110,16 @@ it.each([
 const duplicate = (index: string, value: string) =>
   `E11000 duplicate key error collection: shop.pets index: ${index} dup key: { ${value} }`;
 const refusalOf = (index: string) =>
-  `the unique index "${index}" of the collection "pets" refuses a record, and petstore has not made it; ` +
+  `the unique index "${index}" of the collection "pets" refuses a record, and petstore did not create it; ` +
   `run in mongosh: db.getCollection("pets").dropIndex("${index}")`;
-const VALIDATOR = 'a validator of MongoDB refuses a record; petstore check reports which';
+const VALIDATOR = 'a validator of MongoDB refuses a record; petstore check names it';
 
 // The text of a server can quote pets and keys.
 it.each<readonly [string, Error, string]>([
   [
     'a missing right',
     serverError(13),
-    'MongoDB is unavailable: Unauthorized (13); the role readWrite has the rights of the service, and dbAdmin those of migrate besides',
+    'MongoDB is unavailable: Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin',
   ],
   [
     'a code that only the reply names',
