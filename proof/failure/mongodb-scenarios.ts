@@ -11,7 +11,9 @@ const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/,
 async function expectOutageLines(stage: Stage): Promise<void> {
   for (const service of stage.services) {
     const outageLines = await until('the end of the outage in the log', () => {
-      const lines = service.warnings.filter((line) => line !== 'the times of last use of API keys could not be stored');
+      const lines = service.warnings.filter(
+        (line) => line !== 'the times of last use of API keys could not be stored',
+      );
       return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
     });
     // The first two lines are logged again when the reason of the outage changes. The last line must be logged once.
