@@ -19,7 +19,7 @@ function openUntilEnd(path: string, flags: string): number {
   return fd;
 }
 
-/** Opens an output to a pipe that nobody reads yet. `reports` has the numbers of dropped lines that the output reports. */
+/** Opens an output to a pipe without a reader. `reports` has the numbers of dropped lines that the output reports. */
 async function openUnread(): Promise<{ fifo: Fifo; output: BoundedOutput; reports: number[] }> {
   const fifo = await Fifo.make();
   const fd = fifo.open();

@@ -121,7 +121,7 @@ describe('a write-ahead log', () => {
 
 describe('the process ends', () => {
   // `fatal` ends the process inside the callback that receives the failure. In this test it only records the message,
-  // because nobody could catch an error that it throws there.
+  // because no code could catch an error that it throws there.
   const ends: string[] = [];
   const host = { warn() {}, fatal: (message: string) => void ends.push(message) as never };
   const ADVICE =
