@@ -5,11 +5,11 @@ import { type Create, type History, wantedPetsOf } from './history.ts';
 export const FAILURE_STATES: readonly State[] = [
   'replay',
   'replay-over-rotation',
-  'unavailable-stored',
-  'unavailable-not-stored',
+  'answered-503-stored',
+  'answered-503-not-stored',
   'lost-answer-stored',
   'lost-answer-not-stored',
-  'drain-with-batch',
+  'drain-during-batch',
   'read-over-election',
   'key-refused-after-end',
 ];
@@ -27,7 +27,7 @@ export function findReachedStates({ calls, fault }: History, scenario: string): 
     const suffix = storedContents.has(attempts[0]!.content) ? 'stored' : 'not-stored';
     if (attempts.some(({ replayed }) => replayed === true)) reachedStates.add('replay');
     if (outcome !== 'unknown') continue;
-    if (attempts.every(({ status }) => status === 503)) reachedStates.add(`unavailable-${suffix}`);
+    if (attempts.every(({ status }) => status === 503)) reachedStates.add(`answered-503-${suffix}`);
     if (attempts.every(({ status }) => status === undefined)) reachedStates.add(`lost-answer-${suffix}`);
   }
   for (const call of calls) {

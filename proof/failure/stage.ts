@@ -110,7 +110,7 @@ export class Stage implements AsyncDisposable {
     const drainBeginMs = performance.now();
     const { code } = await service.terminate();
     const hasDrained = this.loads.some(({ history }) => hasDrainedBatch(history, service.url, drainBeginMs));
-    if (hasDrained) this.reachedStates.add('drain-with-batch');
+    if (hasDrained) this.reachedStates.add('drain-during-batch');
     this.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
   }
 

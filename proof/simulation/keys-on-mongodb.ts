@@ -29,7 +29,7 @@ export const keysOnMongodb: Scenario = {
   name: 'keys-on-mongodb',
   flaws: ['loses-commits', 'forgets-ends', 'never-notices', 'no-deadline'],
   states: ['key-in-use-ended', 'key-accepted-after-end', 'key-refused-after-end', 'deposed-read'],
-  rareSeeds: [],
+  seedsOfRareStates: [],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     const clients = numbers(simulation.random.integer(1, 3)).map(() => new MongoClientModel(set));

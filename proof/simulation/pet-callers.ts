@@ -146,7 +146,7 @@ export class PetCallers {
     const names = [...stored.values()].filter(({ key }) => key === undefined).map(({ name }) => name);
     simulation.check(new Set(names).size === names.length, () => 'an insert has stored two pets');
     for (const name of this.#failedNames) {
-      simulation.noteState(names.includes(name) ? 'unavailable-stored' : 'unavailable-not-stored');
+      simulation.noteState(names.includes(name) ? 'answered-503-stored' : 'answered-503-not-stored');
     }
   }
 
@@ -330,7 +330,7 @@ export class PetCallers {
   #checkShown(name: string, pets: readonly Pet[]): void {
     if (this.#store.showsOnlyDurable !== true) return;
     if (this.#store.stored().some((pet) => !this.#store.isDurable(pet)))
-      this.#simulation.noteState('read-stopped');
+      this.#simulation.noteState('read-beside-hidden-pets');
     const earlyPets = pets.filter((pet) => !this.#store.isDurable(pet));
     this.#simulation.check(earlyPets.length === 0, () => `${name}: shows non-durable pets ${ids(earlyPets)}`);
   }

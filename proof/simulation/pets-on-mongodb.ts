@@ -46,10 +46,10 @@ export const petsOnMongodb: Scenario = {
     'former-primary',
     'documented-gap',
     'replay',
-    'unavailable-stored',
-    'unavailable-not-stored',
+    'answered-503-stored',
+    'answered-503-not-stored',
   ],
-  rareSeeds: [586],
+  seedsOfRareStates: [586],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     const clients = numbers(simulation.random.pick([1, 2, 3, 3])).map(() => new MongoClientModel(set));

@@ -9,26 +9,27 @@ import type { Scenario } from './run-schedule.ts';
 import type { Simulation } from './simulation.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
-/** The deadline of an insert. */
+/** The longest time that an insert may take. */
 const LIMIT_MS = 5_000;
 
 /**
  * Group commit on SQLite: concurrent inserts share a commit and a flush. The scenario tests the real queue of inserts,
- * with a disk that may hang, a write lock that may be taken, and a guard of the file that may refuse a write.
+ * with a disk that may hang, another program that may take the write lock, and a guard that may refuse a write because a
+ * file is missing.
  */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
   flaws: ['loses-commits', 'writes-nothing'],
   states: [
-    'flush-and-gathering',
+    'commit-during-flush',
     'two-flushes',
-    'read-stopped',
-    'drain-with-batch',
+    'read-beside-hidden-pets',
+    'drain-during-batch',
     'replay',
-    'unavailable-stored',
-    'unavailable-not-stored',
+    'answered-503-stored',
+    'answered-503-not-stored',
   ],
-  rareSeeds: [],
+  seedsOfRareStates: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
@@ -61,7 +62,7 @@ export const petsOnSqlite: Scenario = {
       simulation.later('close', simulation.random.between(0, 300), () => {
         callers.insertSome(simulation.random.integer(0, 3));
         isClosed = true;
-        if (callers.pendingInserts > 0) simulation.noteState('drain-with-batch');
+        if (callers.pendingInserts > 0) simulation.noteState('drain-during-batch');
         void queue.close().then(() => simulation.later('closed', 0, checkSettled));
       });
     }
@@ -74,8 +75,8 @@ export const petsOnSqlite: Scenario = {
 };
 
 /**
- * A model of the guard, which looks for the files of the database before and after each write. Now and then one is
- * missing.
+ * A model of the guard, which looks for the files of the database before and after each write. At random, the model
+ * refuses the write as if a file were missing.
  */
 function createGuard(simulation: Simulation, disk: FaultyDisk) {
   const mayRefuse = () => {
@@ -84,7 +85,7 @@ function createGuard(simulation: Simulation, disk: FaultyDisk) {
   };
   const before = () => {
     simulation.check(!disk.isCheckpointing, () => 'a commit began during a checkpoint');
-    if (disk.isFlushing) simulation.noteState('flush-and-gathering');
+    if (disk.isFlushing) simulation.noteState('commit-during-flush');
     mayRefuse();
   };
   return { before, after: mayRefuse };

@@ -11,6 +11,7 @@ export type PlayResult = {
    * The violations of the first bad schedule, and the command that replays it. `undefined` if all schedules are good.
    */
   readonly violation: string | undefined;
+  /** The rare states that the schedules reached. */
   readonly reached: ReachedStates;
 };
 
@@ -29,7 +30,7 @@ export async function play(scenario: Scenario, { seeds, flaw }: PlayOptions): Pr
   return { violation: undefined, reached };
 }
 
-/** Whole numbers from the first one on. */
+/** Yields `count` whole numbers: `first`, `first + 1`, and so on. */
 export function* countFrom(first: number, count: number): Generator<number> {
   for (let number = first; number < first + count; number++) yield number;
 }

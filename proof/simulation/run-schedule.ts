@@ -14,7 +14,7 @@ export type Scenario = {
   /** The rare states that a full run must reach. */
   readonly states: readonly State[];
   /** Seeds of schedules that reach the rarest states. `npm test` plays them in addition to the first seeds. */
-  readonly rareSeeds: readonly number[];
+  readonly seedsOfRareStates: readonly number[];
   /**
    * Starts the callers.
    *

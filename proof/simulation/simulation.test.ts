@@ -4,11 +4,11 @@ import { runSchedule } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { describeStates } from '../states.ts';
 
-/** How many schedules of each scenario run here. The schedules of `rareSeeds` run in addition. */
+/** How many schedules of each scenario run here. The schedules of `seedsOfRareStates` run in addition. */
 const SEEDS = 200;
 
 describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
-  const seeds = new Set([...countFrom(1, SEEDS), ...scenario.rareSeeds]);
+  const seeds = new Set([...countFrom(1, SEEDS), ...scenario.seedsOfRareStates]);
 
   it(`finds no violation in ${seeds.size} schedules, which together reach every rare state`, async () => {
     const { violation, reached } = await play(scenario, { seeds });

@@ -11,7 +11,7 @@ import { ROOT } from '../../test/support/process.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { MixedLoad } from './mixed-load.ts';
 import { page } from './page.ts';
-import { rowsOf, type Sample, type SeriesName } from './series.ts';
+import { judgeSeries, type Sample, type SeriesName } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: sends a mixed load for a long time, and reports whether memory, files or latencies grow.
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   const { requests, pets, wrong } = clients;
   const where =
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
-  const rows = rowsOf(samples, where);
+  const rows = judgeSeries(samples, where);
   const facts = {
     store: values.store,
     machine: [

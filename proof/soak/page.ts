@@ -1,4 +1,4 @@
-import { BOUNDS, MIB, type Row } from './series.ts';
+import { BOUNDS, MIB, type Verdict } from './series.ts';
 
 export type SoakFacts = {
   readonly store: string;
@@ -11,7 +11,7 @@ export type SoakFacts = {
 };
 
 /** Returns the text of the page about a run. */
-export function page(facts: SoakFacts, rows: readonly Row[]): string {
+export function page(facts: SoakFacts, rows: readonly Verdict[]): string {
   const { store, machine, minutes, requests, pets, keys, wrong } = facts;
   const lines = rows.map(({ name, level, growth, atMost, holds }) => {
     const { title, unit, because } = BOUNDS[name];

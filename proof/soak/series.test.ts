@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowsOf, type Sample, type SeriesName } from './series.ts';
+import { judgeSeries, type Sample, type SeriesName } from './series.ts';
 
 const MIB = 2 ** 20;
 
@@ -30,8 +30,8 @@ function samples(change: (sample: Sample, hours: number) => Partial<Sample> = ()
   });
 }
 
-test('rowsOf finds no growth in the samples of a healthy service', () => {
-  expect(rowsOf(samples(), 'in a file').filter(({ holds }) => !holds)).toStrictEqual([]);
+test('judgeSeries finds no growth in the samples of a healthy service', () => {
+  expect(judgeSeries(samples(), 'in a file').filter(({ holds }) => !holds)).toStrictEqual([]);
 });
 
 test.each<[SeriesName, number]>([
@@ -44,18 +44,18 @@ test.each<[SeriesName, number]>([
   ['walBytes', 20 * MIB],
   ['databaseBytes', 60 * MIB],
   ['p99Ms', 90],
-])('rowsOf finds that only %s grows if it grows by %d in the hour', (name, growth) => {
+])('judgeSeries finds that only %s grows if it grows by %d in the hour', (name, growth) => {
   const leaking = samples((sample, hours) => ({ [name]: sample[name] + growth * hours }));
-  const grew = rowsOf(leaking, 'in a file').filter(({ holds }) => !holds);
+  const grew = judgeSeries(leaking, 'in a file').filter(({ holds }) => !holds);
   expect(grew.map((row) => row.name)).toStrictEqual([name]);
 });
 
-test('rowsOf allows memory to grow with the pets only if they are in the memory of the service', () => {
+test('judgeSeries allows memory to grow with the pets only if they are in the memory of the service', () => {
   const grown = samples((sample) => ({ databaseBytes: 0, heapBytes: sample.heapBytes + sample.pets * 800 }));
-  expect(rowsOf(grown, 'in memory').every(({ holds }) => holds)).toBe(true);
-  expect(rowsOf(grown, 'elsewhere').every(({ holds }) => holds)).toBe(false);
+  expect(judgeSeries(grown, 'in memory').every(({ holds }) => holds)).toBe(true);
+  expect(judgeSeries(grown, 'elsewhere').every(({ holds }) => holds)).toBe(false);
 });
 
-test('rowsOf throws if the run was too short to decide', () => {
-  expect(() => rowsOf(samples().slice(0, 20), 'in a file')).toThrow('only 14 samples');
+test('judgeSeries throws if the run was too short to decide', () => {
+  expect(() => judgeSeries(samples().slice(0, 20), 'in a file')).toThrow('only 14 samples');
 });

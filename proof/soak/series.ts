@@ -10,7 +10,7 @@ export type Sample = {
   readonly resources: number;
   /** The 99th percentile of the delays of the event loop since the last sample. */
   readonly loopDelayMs: number;
-  /** The size of the file, or 0 if the storage has no such file. */
+  /** The size of the write-ahead log, or 0 if the storage has none. */
   readonly walBytes: number;
   readonly databaseBytes: number;
   /** The 99th percentile of the latencies since the last sample, as the clients measured them. */
@@ -27,7 +27,10 @@ const WARM_UP = 0.3;
 /** The smallest number of samples after the warm-up that is enough to decide. */
 const MIN_SAMPLES = 20;
 
-/** The heap rises until each garbage collection, so only the least of this number of successive samples counts. */
+/**
+ * The number of successive samples of the heap that form a group. The heap rises until the next garbage collection, so
+ * only the smallest sample of a group counts.
+ */
 const HEAP_WINDOW = 5;
 
 export const MIB = 2 ** 20;
@@ -41,7 +44,7 @@ const BYTES_PER_PET_IN_MEMORY = 1_024;
 type Bound = {
   readonly title: string;
   readonly unit: 'MiB' | 'ms' | '';
-  /** The growth that is allowed after the warm-up, for a series with this median. */
+  /** The growth that is allowed after the warm-up. `level` is the median of the series. */
   readonly atMost: (level: number) => number;
   /** The reason why the series may grow so much. */
   readonly because: string;
@@ -107,11 +110,11 @@ export const BOUNDS = {
 
 const ALL_SERIES = Object.keys(BOUNDS) as SeriesName[];
 
-export type Row = {
+export type Verdict = {
   readonly name: SeriesName;
   /** The median after the warm-up. */
   readonly level: number;
-  /** The growth after the warm-up, by the slope, minus the space that the added pets may take. */
+  /** The growth after the warm-up, computed from the slope, without the space that the added pets may take. */
   readonly growth: number;
   readonly atMost: number;
   readonly holds: boolean;
@@ -126,7 +129,7 @@ export type Place = 'in memory' | 'in a file' | 'elsewhere';
  *
  * @throws {Error} when the run was too short to decide
  */
-export function rowsOf(samples: readonly Sample[], pets: Place): readonly Row[] {
+export function judgeSeries(samples: readonly Sample[], pets: Place): readonly Verdict[] {
   const end = samples.at(-1)?.atMs ?? 0;
   const judged = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
   if (judged.length < MIN_SAMPLES) throw new Error(`only ${judged.length} samples after the warm-up`);

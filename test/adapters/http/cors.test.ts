@@ -83,7 +83,7 @@ describe('a preflight', () => {
     },
   );
 
-  test('for a method that the service does not have is answered as for GET, and does not count against a rate limit', async () => {
+  test('gets the same answer for an unknown method as for GET, and does not count against a rate limit', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit: { requests: 1, seconds: 3600 } });
     const headers = { authorization: `Bearer ${KEY}`, 'access-control-request-method': 'DELETE' };
     const answer = await preflight(api, '/v1/pets', { origin: ADMIN, ...headers });

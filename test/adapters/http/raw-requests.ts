@@ -3,7 +3,7 @@ import { KEY } from '../../support/http.ts';
 export const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** A request that asks the service to close the connection after the answer. */
-export const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+export const CLOSING_REQUEST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 /** A request with a long answer: eight such answers do not fit in the buffers of the operating system. */
 export const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -10,7 +10,7 @@ import { countPets, newPath, newService, otherConnection } from '../../support/s
 
 const INVALID_INSTANTS = ['1.5', "'2026-01-01'", '-8640000000000001'];
 
-/** Values that no column accepts. */
+/** For each column, values that the column refuses. */
 const REFUSED_VALUES: Readonly<Record<string, readonly string[]>> = {
   'pets SET name': ['NULL', "x'00'"],
   'pets SET category_id': ['7.5'],
@@ -38,7 +38,7 @@ it.each(
   expect(() => otherConnection(file).exec(`UPDATE ${change}`)).toThrow(/constraint|cannot store/);
 });
 
-it('migrateSchema creates the same tables and indexes for its first version as the first release did', async () => {
+it('the oldest schema version that migrateSchema can create equals the schema in a file of release 1.0.0', async () => {
   const [first, file] = [await newPath(), await newPath()];
   await copyFile(join(import.meta.dirname, '../../upgrade/fixtures/1.0.0/sqlite.db'), first);
   const db = otherConnection(file);
@@ -54,7 +54,8 @@ it('migrateSchema makes all changes or none', async () => {
   const file = await newPath();
   await writeFile(file, '');
   const db = otherConnection(file);
-  // The file has our application id and no version, as our empty file has. A later statement fails, because an index exists.
+  // The file looks like a new file of the service: it has our application id, and its version is 0. The migration begins,
+  // and fails when it creates an index whose name is taken.
   db.exec(
     'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
   );

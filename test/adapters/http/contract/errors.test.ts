@@ -13,7 +13,7 @@ test.each([
   [new InvalidPageSize(), 400, 'INVALID_ARGUMENT', 'limit must be an integer from 1 to 100', {}],
   // The message of this error is for operators, so the client receives another message.
   [new StorageSetupError('an index is unique'), 503, 'UNAVAILABLE', REFUSED, { 'Retry-After': '2' }],
-])('the error %s is answered with %i, and is no bug', (error, status, code, message, headers) => {
+])('the error %s is answered with %i, and not as a bug', (error, status, code, message, headers) => {
   expect(errorAnswer(error)).toStrictEqual({ code, message, status, headers });
 });
 

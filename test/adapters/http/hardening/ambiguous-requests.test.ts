@@ -1,16 +1,16 @@
 import { describe, test } from 'vitest';
 import { NOT_HTTP } from '../../../support/answer.ts';
-import { BODY, CHUNKED_BODY, HEX_SIZE, LENGTH, startService, SMUGGLED, TE_CHUNKED } from './smuggled.ts';
+import { BODY, CHUNKED_BODY, HEX_SIZE, answersOfService, SMUGGLED, HEADER } from './smuggled.ts';
 import { post } from '../raw-requests.ts';
 
-const expectAnswers = startService();
+const expectAnswers = answersOfService();
 
 /** Sends the bytes and a second request. Expects one answer, the end of the connection, and no pet of the second request. */
 const expectRefusal = (bytes: string) => expectAnswers(bytes + SMUGGLED, [NOT_HTTP]);
 
 describe('the service refuses a request with an ambiguous length, and processes no bytes after it', () => {
   test.each([
-    ['Content-Length and chunks', LENGTH + TE_CHUNKED],
+    ['Content-Length and chunks', HEADER.sized + HEADER.chunked],
     [
       'chunks and Content-Length, in mixed upper and lower case',
       `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${BODY.length}\r\n`,
@@ -31,8 +31,8 @@ describe('the service refuses a request with an ambiguous length, and processes 
     ['Transfer-Encoding: chunked, identity', 'Transfer-Encoding: chunked, identity\r\n'],
     ['Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: gzip, chunked\r\n'],
     ['Transfer-Encoding: , chunked', 'Transfer-Encoding: , chunked\r\n'],
-    ['two headers with Transfer-Encoding: chunked', TE_CHUNKED + TE_CHUNKED],
-    ['Transfer-Encoding: identity, then chunked', `Transfer-Encoding: identity\r\n${TE_CHUNKED}`],
+    ['two headers with Transfer-Encoding: chunked', HEADER.chunked + HEADER.chunked],
+    ['Transfer-Encoding: identity, then chunked', `Transfer-Encoding: identity\r\n${HEADER.chunked}`],
     ['Transfer-Encoding: chunked, hidden after a CR without LF', 'X: y\rTransfer-Encoding: chunked\r\n'],
     ['Transfer-Encoding: chunked, hidden after an LF without CR', 'X: y\nTransfer-Encoding: chunked\r\n'],
   ])('if the request has %s', async (_, headers) => {
@@ -58,21 +58,21 @@ describe('the service refuses a request with an ambiguous length, and processes 
   });
 });
 
-const validHead = post(LENGTH);
+const validHead = post(HEADER.sized);
 
 test.each([
   ['LF without CR at the end of every line', validHead.replaceAll('\r\n', '\n')],
   ['LF without CR at the end of the headers', validHead.replace(/\r\n$/, '\n')],
-  ['LF without CR between two headers', post(`X: y\n${LENGTH}`)],
+  ['LF without CR between two headers', post(`X: y\n${HEADER.sized}`)],
   ['CR without LF at the end of every line', validHead.replaceAll('\r\n', '\r')],
-  ['CR without LF inside a value', post(`X: y\rz\r\n${LENGTH}`)],
+  ['CR without LF inside a value', post(`X: y\rz\r\n${HEADER.sized}`)],
   ['a space before the first header', validHead.replace('Host', ' Host')],
-  ['a header without a colon', post(`X\r\n${LENGTH}`)],
-  ['a header without a name', post(`: y\r\n${LENGTH}`)],
-  ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
-  ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
-  ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
-  ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
+  ['a header without a colon', post(`X\r\n${HEADER.sized}`)],
+  ['a header without a name', post(`: y\r\n${HEADER.sized}`)],
+  ['a name that is not a token', post(`X(y): z\r\n${HEADER.sized}`)],
+  ['a folded value', post(`X: y\r\n z\r\n${HEADER.sized}`)],
+  ['a NUL in a value', post(`X: y\0\r\n${HEADER.sized}`)],
+  ['DEL in a value', post(`X: y\x7f\r\n${HEADER.sized}`)],
   ['a space after the version', validHead.replace('HTTP/1.1', 'HTTP/1.1 ')],
   ['a NUL in the target', validHead.replace('/v1/pets', '/v1/pets\0')],
   ['a byte of Latin-1 in the target', validHead.replace('/v1/pets', '/v1/pets\xe9')],
@@ -99,18 +99,18 @@ test.each([
   ['LF without CR in an extension', `${HEX_SIZE};a\n${BODY}\r\n0\r\n\r\n`],
   ['a NUL in an extension', `${HEX_SIZE};a\0\r\n${BODY}\r\n0\r\n\r\n`],
   ['Content-Length among the trailers', `${HEX_SIZE}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
-  ['Transfer-Encoding among the trailers', `${HEX_SIZE}\r\n${BODY}\r\n0\r\n${TE_CHUNKED}\r\n`],
+  ['Transfer-Encoding among the trailers', `${HEX_SIZE}\r\n${BODY}\r\n0\r\n${HEADER.chunked}\r\n`],
   ['a trailer that is not a header', `${HEX_SIZE}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
   ['a folded trailer', `${HEX_SIZE}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
 ])('the service refuses a chunked body with %s, and processes no bytes after it', async (_, chunks) => {
-  await expectRefusal(post(TE_CHUNKED) + chunks);
+  await expectRefusal(post(HEADER.chunked) + chunks);
 });
 
-const chunked = post(`${TE_CHUNKED}Connection: keep-alive\r\n`) + CHUNKED_BODY;
+const chunked = post(`${HEADER.chunked}Connection: keep-alive\r\n`) + CHUNKED_BODY;
 
 test.each([
   ['a request in HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
-  ['a request in HTTP/2.0 with a body', `${post(LENGTH).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
+  ['a request in HTTP/2.0 with a body', `${post(HEADER.sized).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['a request in HTTP/0.9, without a version', 'GET /livez\r\n\r\n'],
   ['a request in HTTP/0.9, with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],

@@ -3,7 +3,7 @@ import type { ServerLimits } from '../../../../src/adapters/http/server/limits.t
 import { notAllowed, OK, TIMEOUT, brief } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
-import { LAST, LIVEZ } from '../raw-requests.ts';
+import { CLOSING_REQUEST, LIVEZ } from '../raw-requests.ts';
 
 const COUNT = 100;
 
@@ -28,7 +28,7 @@ async function openConnections(api: Api, bytes: string): Promise<RawConnection[]
   const connections: RawConnection[] = [];
   while (connections.length < COUNT) connections.push(await api.connect(bytes));
   // The service accepts connections in order. When it answers this request, it has accepted all of them.
-  await api.raw(LAST);
+  await api.raw(CLOSING_REQUEST);
   return connections;
 }
 
@@ -50,7 +50,7 @@ describe(`${COUNT} connections`, () => {
   ])('%s are closed, do not leak, and do not block other clients', async (_, limits, bytes, expected) => {
     await runLeakFree(limits, async (api) => {
       const connections = await openConnections(api, bytes);
-      for (let i = 0; i < 5; i++) expect((await api.raw(LAST)).map(brief)).toStrictEqual([OK]);
+      for (let i = 0; i < 5; i++) expect((await api.raw(CLOSING_REQUEST)).map(brief)).toStrictEqual([OK]);
       for (const connection of connections) {
         if (expected.length === 0) connection.abort();
         for (const answer of expected) expect(brief(await connection.answer())).toStrictEqual(answer);
@@ -75,9 +75,9 @@ test('a connection above the limit is closed immediately and reported, and a new
   }
   for (let i = 0; i < 20; i++) expect(await isClosed(await api.connect())).toBe(true);
   expect(api.log.connectionErrors).toStrictEqual(Array.from({ length: 20 }, () => ({ kind: 'refused' })));
-  await firstConnections[0]?.send(LAST);
+  await firstConnections[0]?.send(CLOSING_REQUEST);
   expect(brief(await firstConnections[0]!.answer())).toStrictEqual(OK);
   await firstConnections[0]?.closed();
   firstConnections[0]?.close();
-  expect((await api.raw(LAST)).map(brief)).toStrictEqual([OK]);
+  expect((await api.raw(CLOSING_REQUEST)).map(brief)).toStrictEqual([OK]);
 });

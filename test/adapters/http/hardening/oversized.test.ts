@@ -6,13 +6,13 @@ import { create, post } from '../raw-requests.ts';
 
 const block = Buffer.alloc(64 * 1024, 'x');
 const chunk = Buffer.concat([Buffer.from('10000\r\n'), block, Buffer.from('\r\n')]);
-const LENGTH = 'Content-Length: 1000000000000\r\n';
+const CONTENT_LENGTH = 'Content-Length: 1000000000000\r\n';
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 
 test.concurrent.for([
   ['in chunks', post(CHUNKED), chunk, TOO_LARGE],
   ['in one chunk', `${post(CHUNKED)}fffffffffffffff\r\n`, block, TOO_LARGE],
-  ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${LENGTH}\r\n`, block, UNAUTHENTICATED],
+  ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${CONTENT_LENGTH}\r\n`, block, UNAUTHENTICATED],
 ] as const)(
   'a request with an endless body is answered once, and its connection is closed after the time limit: it is sent %s',
   async ([, head, bytes, expected], context) => {

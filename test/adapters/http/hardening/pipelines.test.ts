@@ -3,7 +3,7 @@ import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repos
 import { EMPTY_PAGE, brief } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, insertPets } from '../../../support/pets.ts';
-import { create, LAST, list, LIVEZ, post } from '../raw-requests.ts';
+import { create, CLOSING_REQUEST, list, LIVEZ, post } from '../raw-requests.ts';
 
 const LIST = list('?limit=100');
 
@@ -20,7 +20,7 @@ test('pipelined requests of every kind are answered in order, however TCP splits
     create(invalidBody) +
     create(' '.repeat(60_000) + body) +
     create('\r\n\r\n'.repeat(5000) + body) +
-    LAST;
+    CLOSING_REQUEST;
   const statuses = [200, 204, 201, 201, 400, 201, 201, 200];
   for (const size of [1e9, 60_000, 1000, 97]) {
     await using api = await startApi();

@@ -5,21 +5,25 @@ import { type Api, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { post } from '../raw-requests.ts';
 
-/** A valid body of a create request, its size in hexadecimal digits, headers for it, and its form in chunks. */
+/** A valid body of a create request, its size in hexadecimal digits, and its form in chunks. */
 export const BODY = petBody();
 export const HEX_SIZE = BODY.length.toString(16);
-export const LENGTH = `Content-Length: ${BODY.length}\r\n`;
-export const TE_CHUNKED = 'Transfer-Encoding: chunked\r\n';
 export const CHUNKED_BODY = `${HEX_SIZE}\r\n${BODY}\r\n0\r\n\r\n`;
 
+/** The header of a request with this body, and the header of a request with this body in chunks. */
+export const HEADER = {
+  sized: `Content-Length: ${BODY.length}\r\n`,
+  chunked: 'Transfer-Encoding: chunked\r\n',
+} as const;
+
 /** A create request that an attacker hides in another request, or behind it. The service must not process it. */
-export const SMUGGLED = post(LENGTH) + BODY;
+export const SMUGGLED = post(HEADER.sized) + BODY;
 
 /**
  * Starts a service for all tests of a file. Returns a function that sends bytes on a new connection, and expects exactly
  * the given answers and then the end of the connection. The service must store no pet, and log no failure.
  */
-export function startService() {
+export function answersOfService() {
   const pets = new InMemoryPetRepository();
   let api: Api;
   beforeAll(async () => void (api = await startApi({ pets })));

@@ -21,15 +21,15 @@ async function sendSlowly(connection: RawConnection, bytes: string): Promise<voi
 
 const LONG_TEXT = 'x'.repeat(5000);
 const CHUNKED = post('Transfer-Encoding: chunked\r\n');
-const HEAD = 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow:';
+const UNFINISHED_GET = 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow:';
 
 test.concurrent.for([
   ['no byte at all', '', ''],
-  ['half the headers', HEAD, ''],
+  ['half the headers', UNFINISHED_GET, ''],
   ['half a body', `${post('Content-Length: 10\r\n')}{"nam`, ''],
   ['no last chunk', `${CHUNKED}2\r\n{}\r\n`, ''],
-  ['a slow header', HEAD, LONG_TEXT],
-  ['slow empty lines before it', '', '\r\n'.repeat(2500)],
+  ['a slow header', UNFINISHED_GET, LONG_TEXT],
+  ['slow empty lines at its beginning', '', '\r\n'.repeat(2500)],
   ['a slow body', post('Content-Length: 5000\r\n'), LONG_TEXT],
   ['a slow chunk extension', `${CHUNKED}1;`, LONG_TEXT],
   ['a slow trailer', `${CHUNKED}2\r\n{}\r\n0\r\nX-Slow: `, LONG_TEXT],
@@ -54,7 +54,7 @@ test('the second request on a connection is answered with 408 if it is too slow'
   expect((await api.raw(`${LIVEZ}GET /liv`)).map(brief)).toStrictEqual([OK, TIMEOUT]);
 });
 
-// Idle connections, and bodies that stop after the answer, are tested in hardening/many-connections.test.ts.
+// hardening/many-connections.test.ts tests idle connections, and clients that stop sending their body after the answer.
 test('the time limits apply to the sending of a request, and not to the time that the service needs for its answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ limits, pets });
