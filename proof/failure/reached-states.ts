@@ -20,9 +20,8 @@ const WAITED_MS = 500;
 /** Finds the rare states in a history. Call it after the first survey, and before requests are repeated. */
 export function findReachedStates({ calls, fault }: History, scenario: string): Set<State> {
   const reachedStates = new Set<State>();
-  const storedContents = new Set(
-    calls.flatMap((call) => (call.type === 'survey' ? call.pets : [])).map(contentOf),
-  );
+  const storedPets = calls.flatMap((call) => (call.type === 'survey' ? call.pets : []));
+  const storedContents = new Set(storedPets.map(contentOf));
   for (const { attempts, outcome } of wantedPetsOf({ calls } as History)) {
     const suffix = storedContents.has(attempts[0]!.content) ? 'stored' : 'not-stored';
     if (attempts.some(({ replayed }) => replayed === true)) reachedStates.add('replay');
@@ -42,9 +41,8 @@ export function findReachedStates({ calls, fault }: History, scenario: string): 
 }
 
 /** Whether the service at `url` added a pet for a request that was running when the drain of the service began. */
-export function hasDrainedBatch(history: History, url: string, drainBeginMs: number): boolean {
-  const isDrained = (call: Create) =>
-    call.beginMs < drainBeginMs && call.endMs > drainBeginMs && call.status === 201;
+export function hasDrainedBatch(history: History, url: string, drainMs: number): boolean {
+  const isDrained = (call: Create) => call.beginMs < drainMs && call.endMs > drainMs && call.status === 201;
   return history.calls.some((call) => call.type === 'create' && call.url.startsWith(url) && isDrained(call));
 }
 

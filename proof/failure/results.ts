@@ -30,10 +30,8 @@ const sumColumn = (what: (result: Result) => number | undefined): Column[1] => {
   };
 };
 
-const figureSum = (what: (figures: Figures) => number) =>
-  sumColumn(({ figures }) => figures && what(figures));
-const verdictSum = (what: (verdict: Verdict) => number) =>
-  sumColumn(({ verdict }) => verdict && what(verdict));
+const figureSum = (of: (figures: Figures) => number) => sumColumn(({ figures }) => figures && of(figures));
+const verdictSum = (of: (verdict: Verdict) => number) => sumColumn(({ verdict }) => verdict && of(verdict));
 
 const violationCount = (...rules: readonly Rule[]): Column[1] =>
   verdictSum((verdict) => verdict.violations.filter(({ rule }) => rules.includes(rule)).length);
@@ -107,10 +105,7 @@ export function formatTables(results: readonly Result[]): string {
       sameFigures
         .toSorted((a, b) => b.value - b.atMost - (a.value - a.atMost))
         .slice(0, 1)
-        .map(
-          ({ value, atMost, unit }) =>
-            `${formatWithUnit(value, unit)} (at most ${formatWithUnit(atMost, unit)})`,
-        )
+        .map(({ value, atMost, unit }) => `${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`)
         .join(''),
     ]);
   });
@@ -140,7 +135,7 @@ function formatTable([head = [], ...rows]: readonly (readonly string[])[]): stri
   return [cells(head), `|${head.map(() => '---|').join('')}`, ...rows.map(cells)].join('\n');
 }
 
-function formatWithUnit(value: number, unit: string): string {
+function withUnit(value: number, unit: string): string {
   if (unit === 'ms') return formatDuration(value);
   return unit === '' ? `${value}` : `${value} ${unit}`;
 }

@@ -53,7 +53,7 @@ export async function playAndCheck<Store>(
   options: PlayOptions,
 ): Promise<Result> {
   await using stage = new Stage(options.form, options.seed);
-  let loadFigures: Figures | undefined;
+  let figures: Figures | undefined;
   let verdict: Verdict | undefined;
   try {
     await play(stage, store);
@@ -61,7 +61,7 @@ export async function playAndCheck<Store>(
     const [load] = stage.loads;
     if (load !== undefined) {
       const { history } = load;
-      loadFigures = computeFigures(history);
+      figures = computeFigures(history);
       const runningServices = stage.services.filter(({ isRunning }) => isRunning);
       const recordStoredPets = async () => {
         await recordSurvey(history, () => readStoredPets(store));
@@ -78,10 +78,9 @@ export async function playAndCheck<Store>(
         await recordStoredPets();
       }
       verdict = checkHistory(history);
-      stage.failures.push(...findCommonFailures(loadFigures, verdict));
+      stage.failures.push(...findCommonFailures(figures, verdict));
     }
-    if (load === undefined && stage.skipReason === undefined)
-      stage.failures.push('the scenario sent no load');
+    if (load === undefined && stage.skipReason === undefined) stage.failures.push('no load was sent');
     for (const { errors, url } of stage.services) {
       stage.expect(`the service at ${url} logs no error; it did: ${errors.slice(0, 2000)}`, errors === '');
     }
@@ -95,24 +94,14 @@ export async function playAndCheck<Store>(
   }
   const { boundedFigures, notes, skipReason, reachedStates } = stage;
   const failures = [...new Set(stage.failures)];
-  return {
-    scenario: name,
-    figures: loadFigures,
-    verdict,
-    boundedFigures,
-    notes,
-    reachedStates,
-    skipReason,
-    failures,
-  };
+  return { scenario: name, figures, verdict, boundedFigures, notes, reachedStates, skipReason, failures };
 }
 
 async function recordSurvey(history: History, readPets: () => Promise<PetsByPlace>): Promise<void> {
   const beginMs = performance.now();
-  const petsByPlace = await readPets();
+  const surveys = await readPets();
   const endMs = performance.now();
-  for (const [place, pets] of petsByPlace)
-    history.calls.push({ type: 'survey', place, beginMs, endMs, pets });
+  for (const [place, pets] of surveys) history.calls.push({ type: 'survey', place, beginMs, endMs, pets });
 }
 
 /** Checks what every scenario must fulfil. Returns a text for each failure. */

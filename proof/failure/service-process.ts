@@ -42,8 +42,7 @@ export class ServiceProcess implements AsyncDisposable {
   async start(): Promise<void> {
     const program = this.#spawn();
     await until(`a ready service at ${this.url}`, async () => {
-      if (program.hasEnded)
-        throw new Error(`the service ended before it was ready: ${program.stderr}${program.stdout}`);
+      if (program.hasEnded) throw new Error(`the service ended early: ${program.stderr}${program.stdout}`);
       const answer = await ask(`${this.url}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     });

@@ -39,10 +39,7 @@ const fullDisk: Scenario<SqliteStore> = {
     await stage.letRun(3);
     await stage.expectAlive(service);
     const pets = (await readAllPages(service.url)).flatMap((page) => page.pets ?? []);
-    stage.expect(
-      'all acknowledged pets can be read while the disk is full',
-      pets.length >= load.acknowledgedCount,
-    );
+    stage.expect('pets can be read while the disk is full', pets.length >= load.acknowledgedCount);
     const freedMs = performance.now();
     await rm(ballast);
     await stage.expectRecovery(load, freedMs);

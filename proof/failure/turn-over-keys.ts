@@ -8,6 +8,9 @@ import type { Load } from './load.ts';
 
 const run = promisify(execFile);
 
+/** The answer of `petstore keys create --json`. `key` is the token. */
+export type CreatedKey = { readonly id: string; readonly key: string };
+
 /** The time between the creation and the revocation of a key. */
 const KEY_VALID_MS = 1_000;
 
@@ -42,17 +45,9 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
       () => undefined,
     );
     if (createOutput === undefined) continue;
-    const { id, key: token } = JSON.parse(createOutput.stdout) as {
-      readonly id: string;
-      readonly key: string;
-    };
-    calls.push({
-      type: 'key created',
-      apiKey: id,
-      beginMs,
-      endMs: performance.now(),
-      outcome: 'acknowledged',
-    });
+    const { id, key: token } = JSON.parse(createOutput.stdout) as CreatedKey;
+    const endMs = performance.now();
+    calls.push({ type: 'key created', apiKey: id, beginMs, endMs, outcome: 'acknowledged' });
     load.apiKeys.push({ id, token });
     if (load.apiKeys.length > KEYS_IN_USE) load.apiKeys.shift();
     await sleep(KEY_VALID_MS, undefined, { signal }).catch(() => undefined);
@@ -62,10 +57,7 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
 }
 
 /** Counts the revoked keys, and the requests that used a revoked key so late that every service had to refuse it. */
-export function countRevocations({ calls }: History): {
-  readonly revokedKeys: number;
-  readonly lateRequests: number;
-} {
+export function countRevocations({ calls }: History) {
   const revokedAtMs = new Map<string, number>();
   for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.endMs);
   const requestsWithRevokedKey = calls.filter((call) => {

@@ -12,10 +12,10 @@ type ReadRange = {
 };
 
 /**
- * Pets in the order of their ids. `earliestShownMs` has a time for each index: the earliest time at which the pet of
+ * Pets in the order of their ids. `shownMs` has a time for each index: the earliest time at which the pet of
  * this index, or a pet with a greater id, was shown.
  */
-type SortedPets = { readonly pets: readonly Pet[]; readonly earliestShownMs: readonly number[] };
+type SortedPets = { readonly pets: readonly Pet[]; readonly shownMs: readonly number[] };
 
 /** Finds the pets that a read must show, without a search through all pets of the history. */
 export class VisiblePets {
@@ -39,28 +39,27 @@ export class VisiblePets {
 
   /** The pets in the range that were shown before the read began, without the pets with `excludedIds`. */
   inRange({ after, upTo, filter, beginMs }: ReadRange, excludedIds: ReadonlySet<number>): readonly Pet[] {
-    const { pets, earliestShownMs } =
-      filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NO_PETS);
+    const { pets, shownMs } = filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NO_PETS);
     const found: Pet[] = [];
     for (let index = findFirstIndexAbove(pets, after); index < pets.length; index++) {
       const pet = pets[index]!;
       if (pet.id > upTo) break;
       // This pet, and all pets with greater ids, were shown only after the read began.
-      if (earliestShownMs[index]! >= beginMs) break;
+      if (shownMs[index]! >= beginMs) break;
       if (pet.firstCall.endMs < beginMs && !excludedIds.has(pet.id)) found.push(pet);
     }
     return found;
   }
 }
 
-const NO_PETS: SortedPets = { pets: [], earliestShownMs: [] };
+const NO_PETS: SortedPets = { pets: [], shownMs: [] };
 
 function addEarliestTimes(pets: readonly Pet[]): SortedPets {
-  const earliestShownMs: number[] = [];
+  const shownMs: number[] = [];
   for (let index = pets.length - 1; index >= 0; index--) {
-    earliestShownMs[index] = Math.min(pets[index]!.firstCall.endMs, earliestShownMs[index + 1] ?? Infinity);
+    shownMs[index] = Math.min(pets[index]!.firstCall.endMs, shownMs[index + 1] ?? Infinity);
   }
-  return { pets, earliestShownMs };
+  return { pets, shownMs };
 }
 
 /** Returns the index of the first pet whose id is greater than `id`, by a binary search. */
