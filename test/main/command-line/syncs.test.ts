@@ -58,9 +58,8 @@ describe('before data is acknowledged,', () => {
     const env = { DATABASE_URL: `sqlite:${join(directory, 'petstore.db')}`, API_KEYS: KEY };
     const killedService = await runTraced([], { env });
     const body = '{"name":"Rex","categoryId":7}';
-    expect(await ask(`${await killedService.program.url()}/v1/pets`, { body })).toMatchObject({
-      status: 201,
-    });
+    const url = await killedService.program.url();
+    expect(await ask(`${url}/v1/pets`, { body })).toMatchObject({ status: 201 });
     await killedService.program.kill();
 
     const { program, calls } = await runTraced([], { env });
@@ -109,9 +108,7 @@ describe('before data is acknowledged,', () => {
     expectSyncedBefore(allCalls, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
     expectSyncedBefore(allCalls, 'petstore.db', /^unlink petstore\.db-wal$/);
     // The log is also flushed after each batch.
-    expect(
-      allCalls.filter((call) => call === 'fsync petstore.db-wal').length,
-      allCalls.join('\n'),
-    ).toBeGreaterThan(5);
+    const logFlushes = allCalls.filter((call) => call === 'fsync petstore.db-wal');
+    expect(logFlushes.length, allCalls.join('\n')).toBeGreaterThan(5);
   });
 });

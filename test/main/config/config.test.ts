@@ -125,11 +125,7 @@ describe('the configuration', () => {
         { label: 'b', token: `${KEY}Y` },
       ],
     ],
-    [
-      'a key with every kind of character that RFC 6750 allows',
-      'AZaz09-._~+/AZaz',
-      [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }],
-    ],
+    ['a key of all kinds of characters', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
     ['a key with a label and with padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
   ])('accepts API_KEYS with %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);

@@ -55,12 +55,7 @@ describe('a .env file in the working directory', () => {
   const makePipe = (path: string) => run('mkfifo', [path]).succeeded();
 
   it.each([
-    [
-      'causes a warning with the variables that it sets when --env does not name the file',
-      writeEnv,
-      [],
-      [WARNING],
-    ],
+    ['causes a warning with its variables when --env does not name it', writeEnv, [], [WARNING]],
     ['causes no warning when --env names the file', writeEnv, ['--env', '.env'], []],
     ['causes no warning when it is a directory', mkdir, [], []],
     ['causes neither a warning nor a delay when it is a named pipe', makePipe, [], []],

@@ -18,12 +18,9 @@ it.each([
     new StorageUnavailable('a', { cause: new Error('b', { cause: DISK_ERROR }) }),
     'a: b: disk I/O error',
   ],
-])(
-  'the log fields of a storage error %s contain each message once, and contain no stack',
-  (_, error, message) => {
-    expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
-  },
-);
+])('the log fields of %s have each message once, and no stack', (_, error, message) => {
+  expect(errorFields(error)).toStrictEqual({ type: 'StorageUnavailable', message });
+});
 
 it('the log fields of a bug contain its stack, and the log fields of a damaged pet contain its stack, its kind and its id', () => {
   const fields = errorFields(new TypeError('boom', { cause: DISK_ERROR }));

@@ -79,11 +79,7 @@ function answered(request: Partial<RequestRecord>) {
 // `reports` is a list of times in milliseconds, each with the name of a report in `REPORTS`.
 it.each<[what: string, reports: string, lines: readonly object[]]>([
   ['nothing when no request fails', '0 list, 20000 add', []],
-  [
-    'no end of an outage less than 10 s after a failure',
-    '0 full, 9999 list, 10000 full, 19999 ready',
-    [diskFull],
-  ],
+  ['no end less than 10 s after a failure', '0 full, 9999 list, 10000 full, 19999 ready', [diskFull]],
   [
     'the end of an outage once, with its duration and its number of failed requests',
     '0 full, 500 full, 10500 list, 10501 add',
@@ -97,17 +93,9 @@ it.each<[what: string, reports: string, lines: readonly object[]]>([
     '0 full, 20000 live, 20000 unknownKey, 20000 unknownRoute',
     [diskFull],
   ],
-  [
-    'a new reason 10 s after the first reason',
-    '0 full, 10000 unreachable, 20000 unreachable',
-    [diskFull, noPrimary],
-  ],
+  ['a new reason after 10 s', '0 full, 10000 unreachable, 20000 unreachable', [diskFull, noPrimary]],
   ['no new reason less than 10 s after the first reason', '0 full, 9999 unreachable, 10001 full', [diskFull]],
-  [
-    'a second outage after the end of the first outage',
-    '0 full, 10000 list, 11000 full',
-    [diskFull, outageEnd(0, 1), diskFull],
-  ],
+  ['a second outage', '0 full, 10000 list, 11000 full', [diskFull, outageEnd(0, 1), diskFull]],
   ['the time for which the storage was unavailable', '0 late, 10000 list', [noPrimary, outageEnd(19, 1)]],
 ])('the log of storage failures reports %s', (_, reports, lines) => {
   const { advance } = fakeClock();
@@ -163,15 +151,10 @@ it('a warning reports how many requests the rate limiter could not count, and is
     notLimited,
     err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
   });
+  const lines = [warningLine('a', 1), warningLine('b', 2)];
   const outageLine = { msg: 'requests fail because of the storage', requestId: 'c' };
   const endLines = [{ msg: 'request' }, { msg: 'requests succeed again' }];
-  expect(collectLines(report)).toMatchObject([
-    warningLine('a', 1),
-    warningLine('b', 2),
-    outageLine,
-    ...endLines,
-    warningLine('e', 4),
-  ]);
+  expect(collectLines(report)).toMatchObject([...lines, outageLine, ...endLines, warningLine('e', 4)]);
 });
 
 it('a connection error is logged as a warning, with its reason if it has one', () => {

@@ -16,12 +16,8 @@ it('each request is logged as one JSON line with exactly the expected fields', a
 
   await stop();
   const requests = log.filter(({ msg }) => msg === 'request');
-  const commonFields = {
-    level: 30,
-    msg: 'request',
-    time: expect.any(Number),
-    durationMs: expect.any(Number),
-  };
+  const number = expect.any(Number);
+  const commonFields = { level: 30, msg: 'request', time: number, durationMs: number };
   expect(requests).toStrictEqual([
     {
       ...commonFields,

@@ -18,10 +18,8 @@ const repeatableCreate = { body: PET, headers: { 'idempotency-key': 'a-key-for-o
 async function startWithFault(inject: string, furtherEnv: Record<string, string> = {}) {
   const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
   const env = { DATABASE_URL, API_KEYS: KEY };
-  const { program } = await runTraced([], {
-    env: { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv },
-    inject,
-  });
+  const programEnv = { ...env, UV_THREADPOOL_SIZE: '4', ...furtherEnv };
+  const { program } = await runTraced([], { env: programEnv, inject });
   const restart = async () => run(process.execPath, [...SERVICE], { ...SERVICE_ENV, ...env }).url();
   return { program, restart, url: await program.url() };
 }

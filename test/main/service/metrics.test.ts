@@ -116,12 +116,8 @@ describe('the port of the metrics', () => {
   it('leaves enough file descriptors for the API when many clients connect to this port', async () => {
     const DATABASE_URL = `sqlite:${await newPath()}`;
     const command = `ulimit -n 64; exec '${process.execPath}' ${SERVICE.join(' ')}`;
-    const service = run('bash', ['-c', command], {
-      ...SERVICE_ENV,
-      ...METRICS_ON,
-      API_KEYS: KEY,
-      DATABASE_URL,
-    });
+    const env = { ...SERVICE_ENV, ...METRICS_ON, API_KEYS: KEY, DATABASE_URL };
+    const service = run('bash', ['-c', command], env);
     const url = await service.url();
     const { metricsUrl } = await service.logged(/metrics at [^"]+/);
     for (let n = 1; n < 80; n++) await connect(String(metricsUrl));

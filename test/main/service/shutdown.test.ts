@@ -13,30 +13,27 @@ const TRACING_ON = { OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'always_
 it.each([
   ['SIGINT', 'SIGTERM'],
   ['SIGHUP', 'SIGINT'],
-] as const)(
-  '%s lets a request in flight finish, even if a second signal of this kind and %s follow',
-  async (signal, other) => {
-    const service = runService({ API_KEYS: KEY });
-    const { complete } = await startStalledCreate(await service.url());
+] as const)('%s lets a request finish, even if the same signal and %s follow', async (signal, other) => {
+  const service = runService({ API_KEYS: KEY });
+  const { complete } = await startStalledCreate(await service.url());
 
-    service.signal(signal);
-    expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
-    service.signal(signal);
-    service.signal(other);
+  service.signal(signal);
+  expect(await service.logged('shutting down')).toMatchObject({ level: 30, reason: signal });
+  service.signal(signal);
+  service.signal(other);
 
-    expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.map(({ msg }) => msg)).toStrictEqual([
-      expect.stringMatching(/^listening on /),
-      'shutting down',
-      'audit',
-      'request',
-      'stopped',
-    ]);
-    expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
-    expect(service.stderr).toBe('');
-  },
-);
+  expect(await complete()).toStrictEqual(CREATED);
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.log.map(({ msg }) => msg)).toStrictEqual([
+    expect.stringMatching(/^listening on /),
+    'shutting down',
+    'audit',
+    'request',
+    'stopped',
+  ]);
+  expect(service.log.at(-1)).toMatchObject({ cutOff: 0 });
+  expect(service.stderr).toBe('');
+});
 
 it.each([
   ['SIGHUP', DONE, []],
@@ -89,28 +86,24 @@ it.each([
   ['an unhandled rejection', "Promise.reject(new TypeError('boom'))", {}],
   ['an uncaught exception while tracing is on', "throw new TypeError('boom')", TRACING_ON],
   ['a bug in a drain', "process.emit('SIGTERM'); throw new TypeError('boom')", { SHUTDOWN_TIMEOUT: '10s' }],
-])(
-  '%s is logged, and ends the service with exit code 1 after the requests in flight are answered',
-  async (_, bug, env) => {
-    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
-    const { complete } = await startStalledCreate(await service.url());
+])('%s is logged, and ends the service with code 1 after the last answer', async (_, bug, env) => {
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug), ...env });
+  const { complete } = await startStalledCreate(await service.url());
 
-    service.signal('SIGUSR2');
-    expect(await service.logged('stopping because of a bug')).toMatchObject({
-      level: 60,
-      err: { type: 'TypeError', message: 'boom', stack: expect.stringMatching(/^TypeError: boom\n {4}at /) },
-    });
+  service.signal('SIGUSR2');
+  expect(await service.logged('stopping because of a bug')).toMatchObject({
+    level: 60,
+    err: { type: 'TypeError', message: 'boom', stack: expect.stringMatching(/^TypeError: boom\n {4}at /) },
+  });
 
-    expect(await complete()).toStrictEqual(CREATED);
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
-  },
-);
+  expect(await complete()).toStrictEqual(CREATED);
+  expect(await service.ended).toStrictEqual(FAILED);
+  expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+});
 
 it('a failure to close the storage is logged, and ends the service with exit code 1', async () => {
-  const failingClose =
-    "AsyncDisposableStack.prototype.disposeAsync = () => Promise.reject(new TypeError('boom'))";
-  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(failingClose) });
+  const code = "AsyncDisposableStack.prototype.disposeAsync = () => Promise.reject(new TypeError('boom'))";
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(code) });
   await service.url();
   service.signal('SIGTERM');
   expect(await service.ended).toStrictEqual(FAILED);

@@ -57,18 +57,15 @@ describe('when there is no key', () => {
     ['127.0.0.1.example', '', RUN_CREATE],
     ['localhost.example', '', RUN_CREATE],
     ['::', 'memory:', 'set API_KEYS'],
-  ])(
-    'the start is refused if other machines can reach the service: HOST=%s',
-    async (HOST, DATABASE_URL, hint) => {
-      const problem =
-        'there is no API key yet, and HOST is no loopback address, so others can reach the service';
-      const refusal = new StartError([`${problem}; ${hint}`]);
-      for (const isLogged of [false, true])
-        await expect(startWithoutStoredKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
-      const { knownKeys } = await startWithoutStoredKeys({ HOST, API_KEYS: KEY });
-      expect(knownKeys).toMatchObject([{ caller: { label: 'key-1' } }]);
-    },
-  );
+  ])('the start is refused without a key and with HOST=%s', async (HOST, DATABASE_URL, hint) => {
+    const problem =
+      'there is no API key yet, and HOST is no loopback address, so others can reach the service';
+    const refusal = new StartError([`${problem}; ${hint}`]);
+    for (const isLogged of [false, true])
+      await expect(startWithoutStoredKeys({ HOST, DATABASE_URL }, isLogged)).rejects.toThrow(refusal);
+    const { knownKeys } = await startWithoutStoredKeys({ HOST, API_KEYS: KEY });
+    expect(knownKeys).toMatchObject([{ caller: { label: 'key-1' } }]);
+  });
 
   it.each([
     ['sqlite:./pets.db', RUN_CREATE],

@@ -58,6 +58,7 @@ it('failures less than a minute apart are logged as one outage', () => {
   expect(lines).toStrictEqual([{ ...WARNING, reason: 'refused' }]);
 });
 
+const noMessage = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
 it.each([
   ['the message of its error', new Error('Unauthorized'), 'Unauthorized'],
   [
@@ -65,11 +66,7 @@ it.each([
     Object.assign(new Error('Unauthorized'), { code: 401, data: 'secret' }),
     'Unauthorized, 401',
   ],
-  [
-    'the code of its error when the error has no message',
-    Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
-    'ECONNREFUSED',
-  ],
+  ['the code of an error without a message', noMessage, 'ECONNREFUSED'],
   ['the word unknown when it has no error', undefined, 'unknown'],
 ])('the logged reason of a failed export is %s', (_, error, reason) => {
   const { lines, failExport } = watchExporter();

@@ -40,7 +40,5 @@ it('a warning reports that spans are lost when the receiver is slow and the queu
   heldResponses[0]?.end();
   await receiver.count(1_024);
   await ask(`${url}/v1/pets`);
-  expect(await service.logged(LOST_SPANS)).toMatchObject({
-    reason: 'the queue of spans is full',
-  });
+  expect(await service.logged(LOST_SPANS)).toMatchObject({ reason: 'the queue of spans is full' });
 });

@@ -23,11 +23,8 @@ function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
   const log = tracedRequestLog(logger, requestSpans(new TracerProvider().getTracer('test')));
-  const activeContext = trace.setSpanContext(ROOT_CONTEXT, {
-    traceId: TRACE_ID,
-    spanId: SPAN_ID,
-    traceFlags: 1,
-  });
+  const span = { traceId: TRACE_ID, spanId: SPAN_ID, traceFlags: 1 };
+  const activeContext = trace.setSpanContext(ROOT_CONTEXT, span);
   context.with(activeContext, () => report(log));
   const { trace_id, span_id, trace_flags } = lines[0] ?? {};
   expect(lines).toHaveLength(1);
@@ -38,11 +35,7 @@ const NO_IDS = { trace_id: undefined, span_id: undefined, trace_flags: undefined
 
 it.each<[string, object, (log: RequestLog) => void]>([
   ['a failed request has the ids of its span', IDS, (log) => log.failed(UNAVAILABLE, 'r1')],
-  [
-    'a request that the rate limiter could not count has the ids of its span',
-    IDS,
-    (log) => log.notLimited(UNAVAILABLE, 'r1'),
-  ],
+  ['an uncounted request has the ids of its span', IDS, (log) => log.notLimited(UNAVAILABLE, 'r1')],
   ['a failure without a request has no ids', NO_IDS, (log) => log.failed(UNAVAILABLE, undefined)],
   ['a connection error has no ids', NO_IDS, (log) => log.connectionError({ kind: 'refused' })],
 ])('the log line of %s', (_, ids, report) => {
