@@ -228,12 +228,8 @@ export class PetCallers {
     }
   }
 
-  #checkAnswer(
-    { name, value }: Call<InsertResult>,
-    pet: NewPet,
-    { key }: Idempotency,
-    before: Snapshot,
-  ): void {
+  #checkAnswer(call: Call<InsertResult>, pet: NewPet, { key }: Idempotency, before: Snapshot): void {
+    const { name, value } = call;
     const { pet: insertedPet, replayed: isReplay } = value!;
     if (isReplay) this.#simulation.noteState('replay');
     if (isReplay) this.#acknowledge(name, pet, insertedPet);

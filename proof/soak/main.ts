@@ -92,12 +92,10 @@ async function main(): Promise<void> {
   const where =
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
   const rows = judgeSeries(samples, where);
+  const loads = `load average ${loadBefore} at the beginning, ${loadAverage()} at the end`;
   const facts = {
     store: values.store,
-    machine: [
-      ...(await machine()),
-      `load average ${loadBefore} at the beginning, ${loadAverage()} at the end`,
-    ],
+    machine: [...(await machine()), loads],
     minutes,
     requests,
     pets,

@@ -26,12 +26,7 @@ const sources = await readSources();
 const rowsOf = (section: string) => [...documents.values()].flatMap((page) => tableOf(page, section));
 
 /** Calls that log a message of another call. The test finds that other call. */
-const FORWARDED = [
-  'log.warn(message)',
-  'log.warn(warning)',
-  'log.warn(schema.warning)',
-  'log.fatal(message)',
-];
+const RELAYED = ['log.warn(message)', 'log.warn(warning)', 'log.warn(schema.warning)', 'log.fatal(message)'];
 
 type Line = { readonly level: string; readonly message: string };
 
@@ -79,7 +74,7 @@ function loggedLines(): readonly Line[] {
     const calls = source.matchAll(/\b(?:log|audit|host)(?:\.(info|warn|error|fatal)|\[level\])\(/gi);
     return Array.from(calls).flatMap(({ index, 1: level }) => {
       const call = callAt(source, index);
-      if (FORWARDED.includes(call)) return [];
+      if (RELAYED.includes(call)) return [];
       const levels = level === undefined ? ['warn', 'error'] : [level];
       const messages = messagesOf(call, source);
       if (messages.length === 0) throw new Error(`no message is found in ${call}`);

@@ -144,7 +144,7 @@ export function checkpoint(file: string): void {
 }
 
 /** How many pages of the write-ahead log have been copied into the database file. */
-export function checkpointedPages(db: DatabaseSync): bigint {
+export function copiedPages(db: DatabaseSync): bigint {
   const row = db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { checkpointed: bigint };
   return row.checkpointed;
 }

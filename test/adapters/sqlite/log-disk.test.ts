@@ -10,13 +10,7 @@ import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
-import {
-  checkpointedPages,
-  newPath,
-  openService,
-  otherConnection,
-  silentHost,
-} from '../../support/sqlite.ts';
+import { copiedPages, newPath, openService, otherConnection, silentHost } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
@@ -45,17 +39,17 @@ describe('a write-ahead log', () => {
   it('is checkpointed from 4 MiB on, in a file that keeps its size', async () => {
     write(3);
     await disk.checkpointIfDue();
-    expect(checkpointedPages(db)).toBe(0n);
+    expect(copiedPages(db)).toBe(0n);
 
     write(2);
     const bytes = await walBytes();
     await disk.checkpointIfDue();
-    expect(checkpointedPages(db)).toBeGreaterThan(1_000n);
+    expect(copiedPages(db)).toBeGreaterThan(1_000n);
     write(1);
 
     expect(await walBytes()).toBe(bytes);
     // The next commit has begun to write at the start of the log.
-    expect(checkpointedPages(db)).toBe(0n);
+    expect(copiedPages(db)).toBe(0n);
     expect(warnings).toStrictEqual([]);
   });
 
@@ -68,11 +62,11 @@ describe('a write-ahead log', () => {
     write(1);
 
     await disk.checkpointIfDue();
-    expect(checkpointedPages(db)).toBeLessThan(1_000n);
+    expect(copiedPages(db)).toBeLessThan(1_000n);
     clock.advance(1_000);
     await disk.checkpointIfDue();
 
-    expect(checkpointedPages(db)).toBeGreaterThan(1_000n);
+    expect(copiedPages(db)).toBeGreaterThan(1_000n);
     expect(warnings).toStrictEqual([]);
   }, 9_000);
 

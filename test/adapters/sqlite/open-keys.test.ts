@@ -6,7 +6,7 @@ import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { migrateSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
-  checkpointedPages,
+  copiedPages,
   closeAfterTest,
   countPets,
   expectPending,
@@ -79,7 +79,7 @@ it('a command for API keys makes no checkpoint, because the running service make
 
   await keys.insert(aKey(1));
 
-  expect(checkpointedPages(other)).toBe(0n);
+  expect(copiedPages(other)).toBe(0n);
 });
 
 /** Does what a service does before it creates the schema. */

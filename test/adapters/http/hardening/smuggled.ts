@@ -14,7 +14,7 @@ export const CHUNKED_BODY = `${HEX_SIZE}\r\n${BODY}\r\n0\r\n\r\n`;
 export const HEADER = {
   sized: `Content-Length: ${BODY.length}\r\n`,
   chunked: 'Transfer-Encoding: chunked\r\n',
-} as const;
+};
 
 /** A create request that an attacker hides in another request, or behind it. The service must not process it. */
 export const SMUGGLED = post(HEADER.sized) + BODY;

@@ -96,10 +96,8 @@ describe('an offer of another protocol', () => {
       await waitUntilHandled(1);
     }
     for (let i = 0; i < answers; i++) await answerOldest();
-    expect(await connectionHeaders(client, answers)).toStrictEqual([
-      ...Array(answers - 1).fill(KEEP_ALIVE),
-      'close',
-    ]);
+    const expected = [...Array(answers - 1).fill(KEEP_ALIVE), 'close'];
+    expect(await connectionHeaders(client, answers)).toStrictEqual(expected);
     await client.closed();
     expect(handledPaths).toHaveLength(answers);
   });

@@ -10,12 +10,8 @@ const TIMEOUT_MS = 30_000;
 
 test('a drain closes a connection after the answer to its last request, and an idle connection after 500 ms', async () => {
   const { connect, server, answerOldest, waitUntilHandled } = await serve();
-  const [newClient, idleClient, busyClient, lateClient] = [
-    await connect(),
-    await connect(),
-    await connect(),
-    await connect(),
-  ];
+  const clients = [await connect(), await connect(), await connect(), await connect()] as const;
+  const [newClient, idleClient, busyClient, lateClient] = clients;
   await idleClient.send(get('used'));
   await answerOldest();
   expect(await connectionHeaders(idleClient, 1)).toStrictEqual(['keep-alive']);
@@ -64,12 +60,8 @@ async function isRefused(port: number): Promise<boolean> {
 
 test('a drain cuts off the remaining connections at its timeout, and returns the number of those that are not idle', async () => {
   const { connect, server, answerOldest, waitUntilHandled } = await serve();
-  const [idleClient, waitingClient, slowClient, halfwayClient] = [
-    await connect(),
-    await connect(),
-    await connect(),
-    await connect(),
-  ];
+  const clients = [await connect(), await connect(), await connect(), await connect()] as const;
+  const [idleClient, waitingClient, slowClient, halfwayClient] = clients;
   slowClient.pause();
   await slowClient.send(get('slow'));
   await answerOldest(Buffer.alloc(20 * 1024 * 1024));

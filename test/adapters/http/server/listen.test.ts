@@ -14,7 +14,7 @@ describe('input that is not a request', () => {
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
     ['headers that are too long', get('', `X-Long: ${'x'.repeat(17_000)}\r\n`), HEADERS_TOO_LARGE],
     [
-      'headers that are too long, after a URL of 8 KiB',
+      'long headers and a long URL',
       get('x'.repeat(8185), `X-Long: ${'x'.repeat(9000)}\r\n`),
       HEADERS_TOO_LARGE,
     ],

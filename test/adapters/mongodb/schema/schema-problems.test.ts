@@ -25,6 +25,7 @@ const DROP = 'db.getCollection("pets").dropIndex("mine")';
 const TTL = { expireAfterSeconds: 3_600 } as const;
 const HAS_MINE = 'has the index "mine", which petstore has not created and which';
 const UNIQUE = { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } } as const;
+const SOLD_ONLY = { partialFilterExpression: { status: 'sold' } };
 const STATUS_KEY = { status: 1, _id: 1 } as const;
 
 type Damage = readonly [what: string, damage: (db: Db) => Promise<unknown>, problem: string, command: string];
@@ -92,9 +93,7 @@ const DAMAGES: readonly Damage[] = [
   replaceIndex('idem.k_1', 'that is hidden', { 'idem.k': 1 }, { ...UNIQUE, hidden: true }),
   replaceIndex('status_1__id_1', 'with its fields in the opposite order', { _id: 1, status: 1 }),
   replaceIndex('status_1__id_1', 'with descending ids', { status: 1, _id: -1 }),
-  replaceIndex('status_1__id_1', 'of sold pets', STATUS_KEY, {
-    partialFilterExpression: { status: 'sold' },
-  }),
+  replaceIndex('status_1__id_1', 'of sold pets', STATUS_KEY, SOLD_ONLY),
   replaceIndex('status_1__id_1', 'that is sparse', STATUS_KEY, { sparse: true }),
   replaceIndex('status_1__id_1', 'with a collation', STATUS_KEY, { collation: { locale: 'de' } }),
   replaceIndex('status_1__id_1', 'with a different name', STATUS_KEY, { name: 'mine' }),
@@ -147,11 +146,7 @@ describe.skipIf(mongo === undefined)(`a schema in MongoDB that an operator has c
 
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
     ['an extra plain index', addIndex('pets', { name: 1 }, {}), []],
-    [
-      'an extra partial index',
-      addIndex('pets', { name: 1 }, { partialFilterExpression: { status: 'sold' } }),
-      [],
-    ],
+    ['an extra partial index', addIndex('pets', { name: 1 }, SOLD_ONLY), []],
     ['no validator', modifyPets({ validator: {} }), ['collection "pets": it lacks its validator']],
     [
       'a validator that only warns',
