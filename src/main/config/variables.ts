@@ -81,7 +81,7 @@ export function variables(storages: readonly StorageKind[]) {
   };
   const cautions = storages.flatMap(({ urlForm, caution }) => (caution ? `; ${urlForm} ${caution}` : []));
   // Only shared storages need AUTO_MIGRATE. `Intl` would load 4 MiB of ICU's data to join the names.
-  const databases = kindsWith('migrate', storages)
+  const names = kindsWith('migrate', storages)
     .filter(({ shared }) => shared)
     .map(({ name }) => name)
     .join(' or ');
@@ -94,12 +94,7 @@ export function variables(storages: readonly StorageKind[]) {
       DEFAULT_DATABASE_URL,
       `where the pets and the API keys are stored${cautions.join('')}`,
     ),
-    autoMigrate: row(
-      'AUTO_MIGRATE',
-      flag,
-      'false',
-      `true: create or repair the ${databases} schema at start`,
-    ),
+    autoMigrate: row('AUTO_MIGRATE', flag, 'false', `true: create or repair the ${names} schema at start`),
     apiKeys: optional('API_KEYS', apiKeys, 'further API keys, comma-separated: key or label=key'),
     /** Has no trailing slash. */
     publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; default: that of the request'),

@@ -21,7 +21,8 @@ const IPV4_PREFIX = /^::ffff:(?=\d+\.)/;
 type Outage = {
   readonly beganMs: number;
   readonly failedRequests: number;
-  readonly lastFailureMs: number;
+  /** The time of the latest failure. */
+  readonly failedMs: number;
   /** The error of the latest logged failure. */
   readonly reason: string;
   readonly loggedMs: number;
@@ -44,12 +45,9 @@ export function requestLog(log: Logger): RequestLog {
   const lastLineMs = new Map<string, number>();
   let outage: Outage | undefined;
   const endQuietOutage = () => {
-    if (outage === undefined || performance.now() - outage.lastFailureMs < QUIET_MS) return;
-    const { beganMs, lastFailureMs, failedRequests } = outage;
-    log.warn(
-      { seconds: Math.round(lastFailureMs - beganMs) / 1_000, failedRequests },
-      'requests succeed again',
-    );
+    if (outage === undefined || performance.now() - outage.failedMs < QUIET_MS) return;
+    const { beganMs, failedMs, failedRequests } = outage;
+    log.warn({ seconds: Math.round(failedMs - beganMs) / 1_000, failedRequests }, 'requests succeed again');
     outage = undefined;
   };
   return {
@@ -61,12 +59,12 @@ export function requestLog(log: Logger): RequestLog {
     failed: (error, requestId) => {
       const err = error instanceof Error ? error : String(error);
       if (faultOf(error) !== 'storage') return log.error({ requestId, err }, 'failure');
-      const [lastFailureMs, reason] = [performance.now(), String(error)];
-      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? lastFailureMs;
-      outage ??= { beganMs, failedRequests: 0, lastFailureMs, reason: '', loggedMs: -Infinity };
-      outage = { ...outage, lastFailureMs, failedRequests: outage.failedRequests + 1 };
-      if (reason === outage.reason || lastFailureMs - outage.loggedMs < QUIET_MS) return;
-      outage = { ...outage, reason, loggedMs: lastFailureMs };
+      const [failedMs, reason] = [performance.now(), String(error)];
+      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? failedMs;
+      outage ??= { beganMs, failedRequests: 0, failedMs, reason: '', loggedMs: -Infinity };
+      outage = { ...outage, failedMs, failedRequests: outage.failedRequests + 1 };
+      if (reason === outage.reason || failedMs - outage.loggedMs < QUIET_MS) return;
+      outage = { ...outage, reason, loggedMs: failedMs };
       log.warn({ requestId, err }, 'requests fail because of the storage');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {

@@ -39,8 +39,7 @@ export async function startKeys(
   const keys = await stored.list();
   for (const key of keys) {
     // If its id is damaged, no request finds the key.
-    if (key instanceof DamagedApiKey)
-      log.warn(`a stored API key is damaged and refused; see petstore check: ${key.id}`);
+    if (key instanceof DamagedApiKey) log.warn(`a damaged API key is refused; run petstore check: ${key.id}`);
   }
   if (keys.length > 0) {
     // A new key would undo a revocation or an expiry that an operator wants.

@@ -105,7 +105,7 @@ describe('when the storage has a key in any state', () => {
     await startKeys(readConfig({}), stored, { now, log });
 
     expect(lines).toStrictEqual([
-      'warn: a stored API key is damaged and refused; see petstore check: 0123456789abcdef',
+      'warn: a damaged API key is refused; run petstore check: 0123456789abcdef',
       'warn: no API key is valid now; run: bin/petstore keys create --label NAME',
     ]);
   });
