@@ -10,25 +10,26 @@ import { openService } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(10);
 
-// test/adapters/sqlite/backup.test.ts tests the contents of a backup.
-it('the backup command makes a backup while a service runs, and reports it as text or as JSON', async () => {
+// The other tests of a backup's contents are in test/adapters/sqlite/backup.test.ts.
+it('backup copies all pets to a new file while a service runs, and prints the name of the file as text or JSON', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith(PETS);
   await openService(path);
   const backup = join(dirname(path), 'backup.db');
-  const text = await runCommand(['backup', backup], { DATABASE_URL });
-  expect([text.stdout, text.stderr]).toStrictEqual([
+  const textCommand = await runCommand(['backup', backup], { DATABASE_URL });
+  expect([textCommand.stdout, textCommand.stderr]).toStrictEqual([
     `backed up to ${backup}\n`,
     `petstore: read from ${DATABASE_URL}\n`,
   ]);
-  const json = await runCommand(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
-  expect(JSON.parse(json.stdout)).toStrictEqual({ file: `${backup}-2` });
+  const jsonCommand = await runCommand(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
+  expect(JSON.parse(jsonCommand.stdout)).toStrictEqual({ file: `${backup}-2` });
   for (const file of [backup, `${backup}-2`]) {
     expect(await allPetsIn(`sqlite:${file}`)).toStrictEqual(PETS);
   }
 });
 
-it('an interrupted backup leaves no file', async () => {
+it('an interrupted backup leaves neither a backup nor its unfinished copy', async () => {
   const { url, path } = await sqliteWith(PETS);
+  // A backup of 70,000 pets takes several steps. It can be interrupted after each step.
   {
     using db = new DatabaseSync(path);
     db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
@@ -37,11 +38,12 @@ it('an interrupted backup leaves no file', async () => {
   const backup = join(dirname(path), 'backup.db');
 
   const command = new Command(['backup', '--from', url, backup], {});
+  // The backup has begun when its unfinished copy exists.
   while (!existsSync(`${backup}.partial`)) await new Promise(setImmediate);
   command.interrupt('SIGINT');
 
   expect(await command.ended).toBe(130);
-  const line = 'petstore: interrupted; no backup was written; run the same command again\n';
-  expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
+  const message = 'petstore: interrupted; no backup was written; run the same command again\n';
+  expect([command.stdout, command.stderr]).toStrictEqual(['', message]);
   expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
 });

@@ -21,27 +21,27 @@ async function makeFilledFile(): Promise<string> {
   return file;
 }
 
-// test/adapters/mongodb/inspector.test.ts tests what the command finds in MongoDB. skip-ids-command.test.ts runs the
-// command on a MongoDB database without problems.
+// These tests use SQLite. For MongoDB, test/adapters/mongodb/inspector.test.ts tests which problems a check finds, and
+// skip-ids-command.test.ts runs `petstore check` on a database without problems.
 describe('petstore check', () => {
   it('reports no problem in a sound SQLite file', async () => {
     const url = `sqlite:${await makeFilledFile()}`;
-    const text = await runCommand(['check'], { DATABASE_URL: url });
-    expect([text.stdout, text.stderr]).toStrictEqual([
+    const textCommand = await runCommand(['check'], { DATABASE_URL: url });
+    expect([textCommand.stdout, textCommand.stderr]).toStrictEqual([
       'checked 3 pets and 1 API key\n',
       `petstore: read from ${url}\n`,
     ]);
-    const json = await runCommand(['check', '--from', url, '--json']);
-    expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
+    const jsonCommand = await runCommand(['check', '--from', url, '--json']);
+    expect(JSON.parse(jsonCommand.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
     const terminal = Object.assign(new PassThrough(), { isTTY: true });
     await runCommand(['check'], { DATABASE_URL: url }, { stdout: terminal, stderr: terminal });
-    // The command has erased its progress line.
+    // The command erases its progress line (`\r\x1b[K`) before it prints its result.
     expect((await terminal.end().toArray()).join('')).toContain(
       `still working\r\x1b[Kpetstore: read from ${url}\nchecked 3 pets`,
     );
   });
 
-  it('finds every problem in a SQLite file', async () => {
+  it('reports all five problems of a damaged SQLite file', async () => {
     const file = await makeFilledFile();
     damage(
       file,
@@ -66,26 +66,28 @@ describe('petstore check', () => {
     ]);
   });
 
-  it('shows at most 100 findings', async () => {
+  it('shows the first 100 problems, and how many more it has found', async () => {
     const file = await newPath();
     const { archive, close } = await openSqliteStorage(file, storageHost());
     await archive.write(Array.from({ length: 150 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) })));
     await close();
     damage(file, "UPDATE pets SET name = 'x'");
 
-    const command = await runFailing(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
-    const { findings: shown, ...rest } = JSON.parse(command.stdout);
-    expect([shown.length, shown[99].about, rest]).toStrictEqual([
+    const jsonCommand = await runFailing(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
+    const { findings: shownProblems, ...otherFields } = JSON.parse(jsonCommand.stdout);
+    expect([shownProblems.length, shownProblems[99].about, otherFields]).toStrictEqual([
       100,
       'pet 100',
       { pets: 150, apiKeys: 0, more: 50 },
     ]);
-    const text = await runFailing(['check'], { DATABASE_URL: `sqlite:${file}` });
-    expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
-    expect(text.stderr).toContain('the storage has 150 problems; ');
+    const command = await runFailing(['check'], { DATABASE_URL: `sqlite:${file}` });
+    expect(command.stdout).toMatch(
+      /\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/,
+    );
+    expect(command.stderr).toContain('the storage has 150 problems; ');
   });
 
-  it('needs no permission to write', async () => {
+  it('needs no permission to write to the SQLite file or to its directory', async () => {
     const file = await makeFilledFile();
     await chmod(file, 0o400);
     await chmod(dirname(file), 0o500);

@@ -17,13 +17,13 @@ it('export writes every pet to standard output while a service uses the file', a
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
   const program = await runCommand(['export', '--from', url], {}, { stderr });
   expect(program.stdout).toBe(petLines(PETS));
-  // The command has erased its progress line.
+  // The command erases its progress line (`\r\x1b[K`) before it prints these two lines.
   expect((await stderr.end().toArray()).join('')).toContain(
     `\r\x1b[Kpetstore: read from ${url}\npetstore: exported 5200 pets\n`,
   );
 });
 
-it('export exits with code 141 and prints no error when head closes the pipe', async () => {
+it('export exits with code 141 and prints no error when the program that reads its output ends early', async () => {
   const { url } = await sqliteWith(PETS);
   const script = `"$0" bin/petstore.js export - --from "$1" | head -1; exit "\${PIPESTATUS[0]}"`;
   const program = run('bash', ['-c', script, process.execPath, url]);

@@ -10,17 +10,18 @@ import { DONE, FAILED, run, runService, SERVICE } from '../../support/process.ts
 
 const PETS = archivedPets(5200);
 
-/** Resolves at the next write to the file. */
+/** Waits for the next write to a file, which may not exist yet. */
 async function waitForWrite(path: string): Promise<void> {
   for await (const { filename } of watch(dirname(path))) if (filename === basename(path)) return;
 }
 
-it('an import that was ended by kill -9 stores all pets when it is repeated', async () => {
+it('import stores all pets after two earlier imports of the same file were killed', async () => {
   const { url, path } = await sqliteWith([]);
   const file = await fileWith(petLines(PETS));
   for (let kills = 0; kills < 2; kills++) {
     const nextWrite = waitForWrite(`${path}-wal`);
     const program = runService({}, ['import', file, '--to', url]);
+    // The import has begun to store pets.
     await nextWrite;
     program.signal('SIGKILL');
     expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
@@ -29,13 +30,13 @@ it('an import that was ended by kill -9 stores all pets when it is repeated', as
   expect(await allPetsIn(url)).toStrictEqual(PETS);
 });
 
-it.each(['pets.ndjson', 'standard input'])(
-  'a refused import reports the number of the invalid line in %s, and leaves no database',
-  async (name) => {
+it.each(['a file', 'standard input'])(
+  'import from %s reports the number of an invalid line, and creates no database',
+  async (inputName) => {
     const directory = await testDirectory();
     const text = `${petLines(PETS.slice(0, 2))}{"id"`;
     const path = await fileWith(text);
-    const [file, shownName] = name === 'pets.ndjson' ? [path, path] : ['-', name];
+    const [file, shownName] = inputName === 'a file' ? [path, path] : ['-', inputName];
     const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
     const command = await runFailing(args, {}, { stdin: () => inputOf(text) });
     expect([command.stdout, command.stderr]).toStrictEqual(['', `petstore: ${shownName}:3: is not JSON\n`]);
@@ -43,7 +44,7 @@ it.each(['pets.ndjson', 'standard input'])(
   },
 );
 
-it('import from standard input accepts the output of export through a pipe, and leaves no temporary file', async () => {
+it('import stores the pets that export writes to a pipe, and leaves no temporary file', async () => {
   const TMPDIR = await testDirectory();
   const source = await sqliteWith(PETS);
   const target = await sqliteWith([]);
@@ -58,7 +59,8 @@ it('import from standard input accepts the output of export through a pipe, and 
   expect(await readdir(TMPDIR)).toStrictEqual([]);
 });
 
-it('import from standard input reports in one line that its temporary directory cannot be written', async () => {
+it('import reports in one line that it cannot keep standard input in its temporary directory', async () => {
+  // The line break in this name must not divide the message into two lines.
   const env = { DATABASE_URL: `sqlite:${await testDirectory()}/pets.db`, TMPDIR: '/non\nexistent' };
   const program = run(process.execPath, [...SERVICE, 'import', '-'], env);
   expect(await program.ended).toStrictEqual(FAILED);
@@ -67,7 +69,7 @@ it('import from standard input reports in one line that its temporary directory 
   );
 });
 
-it('an import reports how many of its pets were already stored, and how many other pets the target has, as JSON or as text', async () => {
+it('import reports how many of its pets the target already had, and how many other pets the target has', async () => {
   const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
   const file = await fileWith(petLines(PETS));
   const { stdout } = await runCommand(['import', file, '--to', url, '--json']);

@@ -7,12 +7,15 @@ import { Command, runFailing, FULL_DISK, expectRefusal, runCommand } from '../..
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startService } from '../../support/service.ts';
 
-const KEY_FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
+/** The form of a token: the secret that a client sends. The first part in parentheses is the id of its key. */
+const TOKEN_FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
 const DAY_MS = 86_400_000;
+/** The id of a key that no storage has. */
 const ID = '0123456789abcdef';
 
 type Env = Record<string, string>;
 
+/** The variables for a service and for commands that use the same new SQLite file. The service starts without keys. */
 async function makeEnv(): Promise<Env> {
   return { DATABASE_URL: `sqlite:${await testDirectory()}/petstore.db`, API_KEYS: '' };
 }
@@ -21,11 +24,11 @@ async function runKeys(env: Env, ...args: readonly string[]): Promise<Command> {
   return runCommand(['keys', ...args], env);
 }
 
-/** Creates a key, which must be the only text on standard output. */
-async function createKey(env: Env, ...args: readonly string[]): Promise<{ id: string; key: string }> {
+/** Creates a key. The id is empty if the command prints anything but one line with the token. */
+async function createKey(env: Env, ...args: readonly string[]): Promise<{ id: string; token: string }> {
   const { stdout } = await runKeys(env, 'create', ...args);
-  const [, id = ''] = KEY_FORM.exec(stdout.replace(/\n$/, '')) ?? [];
-  return { id, key: stdout.trim() };
+  const [, id = ''] = TOKEN_FORM.exec(stdout.replace(/\n$/, '')) ?? [];
+  return { id, token: stdout.trim() };
 }
 
 function auditLinesOf(program: Command): Record<string, unknown>[] {
@@ -35,17 +38,19 @@ function auditLinesOf(program: Command): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-async function statusOf(url: string, key: string): Promise<number> {
-  return (await ask(`${url}/v1/pets`, { key })).status;
+/** The status of the answer to a request with this token. */
+async function statusOf(url: string, token: string): Promise<number> {
+  return (await ask(`${url}/v1/pets`, { key: token })).status;
 }
 
 describe('petstore keys', () => {
   // test/deploy/mongodb-roles.test.ts runs these commands on MongoDB.
-  it('creates, lists, rotates and revokes keys while a service runs, and the service applies each change', async () => {
+  it('lists, rotates and revokes keys while a service runs, and the service applies each change', async () => {
     const env = await makeEnv();
     const oldKey = await createKey(env, '--label', 'Kasse 3', '--expires', 'never');
     const clock = fakeClock();
     const { url, madeKey } = await startService(env);
+    // A service makes a key only if its storage has never had one.
     expect(madeKey).toBeUndefined();
     expect(JSON.parse((await runKeys(env, 'list', '--json')).stdout)).toStrictEqual([
       {
@@ -63,55 +68,54 @@ describe('petstore keys', () => {
     ]);
 
     const rotationOutput = (await runKeys(env, 'rotate', oldKey.id, '--overlap', '1h', '--json')).stdout;
-    const { key, id, replaces, ...keyFields } = JSON.parse(rotationOutput);
-    expect([id, replaces]).toStrictEqual([KEY_FORM.exec(key)?.[1], oldKey.id]);
+    const { key: token, id, replaces, ...keyFields } = JSON.parse(rotationOutput);
+    expect([id, replaces]).toStrictEqual([TOKEN_FORM.exec(token)?.[1], oldKey.id]);
     expect(keyFields).toMatchObject({ label: 'Kasse 3', state: 'active' });
     expect(Date.parse(keyFields.expiresAt) - Date.parse(keyFields.createdAt)).toBe(365 * DAY_MS);
-    expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([200, 200]);
+    expect([await statusOf(url, oldKey.token), await statusOf(url, token)]).toStrictEqual([200, 200]);
 
-    const { stdout: nextKey } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
-    expect(nextKey).toMatch(/^pets_\w+\n$/);
+    const { stdout: newestToken } = await runKeys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
+    expect(newestToken).toMatch(/^pets_\w+\n$/);
     expect(JSON.parse((await runKeys(env, 'revoke', oldKey.id, '--json')).stdout).state).toBe('revoked');
+    // A service applies a change of a key within 10 seconds.
     clock.advance(10_000);
-    expect([await statusOf(url, oldKey.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
-    expect(await statusOf(url, nextKey.trim())).toBe(200);
+    expect([await statusOf(url, oldKey.token), await statusOf(url, token)]).toStrictEqual([401, 401]);
+    expect(await statusOf(url, newestToken.trim())).toBe(200);
   });
 
   it('writes an audit line for each change to standard error', async () => {
     const env = await makeEnv();
     const create = await runKeys(env, 'create', '--label', 'till', '--expires', '2d');
-    const [, id] = KEY_FORM.exec(create.stdout.trim())!;
-    const line = { level: 30, time: expect.any(Number), keyId: id, keyLabel: 'till' };
+    const [, id] = TOKEN_FORM.exec(create.stdout.trim())!;
+    const fields = { level: 30, time: expect.any(Number), keyId: id, keyLabel: 'till' };
     const scopes = ['pets:read', 'pets:write'];
-    const expiresAt = expect.any(String);
+    const someTime = expect.any(String);
     expect(auditLinesOf(create)).toStrictEqual([
-      { ...line, audit: 'key.created', scopes, expiresAt, msg: 'audit' },
+      { ...fields, audit: 'key.created', scopes, expiresAt: someTime, msg: 'audit' },
     ]);
 
     const rotate = await runKeys(env, 'rotate', id!);
-    const [, nextId] = KEY_FORM.exec(rotate.stdout.trim())!;
+    const [, nextId] = TOKEN_FORM.exec(rotate.stdout.trim())!;
     expect(auditLinesOf(rotate)).toMatchObject([
-      { ...line, keyId: nextId, audit: 'key.created' },
-      { ...line, audit: 'key.replaced', expiresAt },
+      { ...fields, keyId: nextId, audit: 'key.created' },
+      { ...fields, audit: 'key.replaced', expiresAt: someTime },
     ]);
 
     const revoke = await runKeys(env, 'revoke', id!);
-    expect(auditLinesOf(revoke)).toMatchObject([
-      { ...line, audit: 'key.revoked', revokedAt: expect.any(String) },
-    ]);
+    expect(auditLinesOf(revoke)).toMatchObject([{ ...fields, audit: 'key.revoked', revokedAt: someTime }]);
     expect(revoke.stdout).toBe(`the key ${id} is revoked; every service refuses it within 10 seconds\n`);
-    const repetition = await runKeys(env, 'revoke', id!);
-    expect(repetition.stdout).toContain(
-      `is revoked already, since ${String(auditLinesOf(revoke)[0]!['revokedAt'])}; `,
-    );
-    expect(repetition.stderr).toBe('');
+    const secondRun = await runKeys(env, 'revoke', id!);
+    const { revokedAt } = auditLinesOf(revoke)[0]!;
+    expect(secondRun.stdout).toContain(`is revoked already, since ${String(revokedAt)}; `);
+    expect(secondRun.stderr).toBe('');
     const revokeWithFullOutput = await runFailing(['keys', 'revoke', nextId!], env, { stdout: FULL_DISK });
+    // A command names the storage that it has changed, even if standard output cannot be written.
     for (const { stderr } of [create, rotate, revoke, revokeWithFullOutput]) {
       expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
     }
   });
 
-  it('shows keys as text', async () => {
+  it('shows and lists keys as text', async () => {
     const env = await makeEnv();
     const { id } = await createKey(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
     await runKeys(env, 'revoke', id);
@@ -146,21 +150,21 @@ describe('petstore keys', () => {
   });
 
   describe('with --output', () => {
-    const CREATE = ['create', '--label', 'x'];
+    const CREATE_ARGS = ['create', '--label', 'x'];
 
     it('writes the key to a new file that only its owner can read, and does not print it', async () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
       const file = join(directory, 'key');
-      const create = await runKeys(env, ...CREATE, '--output', file);
-      const [token = '', id = ''] = KEY_FORM.exec((await readFile(file, 'utf8')).replace(/\n$/, '')) ?? [];
+      const create = await runKeys(env, ...CREATE_ARGS, '--output', file);
+      const [token = '', id = ''] = TOKEN_FORM.exec((await readFile(file, 'utf8')).replace(/\n$/, '')) ?? [];
       expect((await stat(file)).mode & 0o777).toBe(0o600);
       expect(create.stdout).toBe(`the key ${id} is in ${file}\n`);
       const { url } = await startService(env);
       expect(await statusOf(url, token)).toBe(200);
 
       const rotate = await runKeys(env, 'rotate', id, '--output', `${file}-2`, '--json');
-      const [secondToken = '', nextId] = KEY_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
+      const [secondToken = '', nextId] = TOKEN_FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
       const { key, ...answer } = JSON.parse(rotate.stdout);
       expect([key, answer]).toMatchObject([undefined, { id: nextId, replaces: id, file: `${file}-2` }]);
       for (const outputText of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
@@ -173,20 +177,21 @@ describe('petstore keys', () => {
       const file = join(directory, 'mine');
       await writeFile(file, 'mine');
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-      await expectRefusal(['keys', ...CREATE, '--output', file], `${file} exists; choose another FILE`, {
-        env,
-      });
+      const args = ['keys', ...CREATE_ARGS, '--output', file];
+      await expectRefusal(args, `${file} exists; choose another FILE`, { env });
       expect([await readdir(directory), await readFile(file, 'utf8')]).toStrictEqual([['mine'], 'mine']);
     });
 
-    it('leaves no file when no key was created', async () => {
+    it('creates no file when the key to rotate does not exist', async () => {
       const directory = await testDirectory();
       const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
       await createKey(env, '--label', 'x');
-      const before = await readdir(directory);
-      const file = ['--output', join(directory, 'key')];
-      await expectRefusal(['keys', 'rotate', ID, ...file], `no key has the id ${ID}`, { env });
-      expect(await readdir(directory)).toStrictEqual(before);
+      const oldFiles = await readdir(directory);
+      const output = ['--output', join(directory, 'key')];
+      await expectRefusal(['keys', 'rotate', ID, ...output], `no key has the id ${ID}`, {
+        env,
+      });
+      expect(await readdir(directory)).toStrictEqual(oldFiles);
     });
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { runCommand } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { mongo } from '../../support/shared-mongo.ts';
+import { mongo, noMongo } from '../../support/shared-mongo.ts';
 
-describe.skipIf(mongo === undefined)('migrate', () => {
-  it('migrates the database of DATABASE_URL, and prints its schema version as text', async () => {
+describe.skipIf(mongo === undefined)(`migrate${noMongo}`, () => {
+  it('migrates the database of DATABASE_URL, and prints its schema version', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
     const firstCommand = await runCommand(['migrate'], { DATABASE_URL });
     expect(firstCommand.stdout).toMatch(

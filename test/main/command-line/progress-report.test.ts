@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { Progress } from '../../../src/application/ports/pet-archive.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { ProgressReport } from '../../../src/main/command-line/progress-report.ts';
 
+/**
+ * Makes a report with a clock that the test sets. `texts` are the outputs of the report. `updateAt` sets the clock, and
+ * reports progress. A total of `null` is unknown.
+ */
 function makeReport(output: { isTTY?: boolean; columns?: number }) {
   const texts: string[] = [];
   let now = 0;
@@ -9,19 +14,14 @@ function makeReport(output: { isTTY?: boolean; columns?: number }) {
   return {
     texts,
     progress,
-    updateAt(
-      ms: number,
-      done: number,
-      total: number | null = 1000,
-      doing: 'writing' | 'checking' = 'writing',
-    ) {
+    updateAt(ms: number, done: number, total: number | null = 1000, doing: Progress['doing'] = 'writing') {
       now = ms;
       progress.update({ doing, done, total: total ?? undefined });
     },
   };
 }
 
-describe('progress on an output that is no terminal', () => {
+describe('progress on an output that is not a terminal', () => {
   it('is printed as a plain line every five seconds', () => {
     const { texts, updateAt, progress } = makeReport({});
     for (let ms = 0; ms <= 11_000; ms += 500) updateAt(ms, ms / 20);
@@ -32,7 +32,7 @@ describe('progress on an output that is no terminal', () => {
     ]);
   });
 
-  it('is repeated every five seconds while the work reports nothing, until clear() is called', () => {
+  it('is printed every five seconds even when no update comes, until clear() is called', () => {
     const clock = fakeClock('setInterval', 'clearInterval');
     const texts: string[] = [];
     const progress = new ProgressReport({ write: (text: string) => texts.push(text) });
@@ -52,7 +52,7 @@ describe('progress on an output that is no terminal', () => {
     expect(texts).toHaveLength(5);
   });
 
-  it('has no remaining time if the total is unknown, and a separate rate for each kind of work', () => {
+  it('shows no remaining time if the total is unknown, and a separate rate for each kind of work', () => {
     const { texts, updateAt } = makeReport({});
     updateAt(0, 0, null, 'checking');
     updateAt(4999, 90, null, 'checking');
@@ -69,8 +69,9 @@ describe('progress on an output that is no terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn ten times per second, and immediately when the work ends', () => {
+  it('is a bar that is redrawn every 100 ms at most, and immediately when the work is complete', () => {
     const { texts, updateAt, progress } = makeReport({ isTTY: true, columns: 200 });
+    // This call writes nothing, because the report has not yet drawn a bar.
     progress.clear();
     updateAt(0, 0);
     updateAt(50, 100);
@@ -78,11 +79,10 @@ describe('progress on a terminal', () => {
     updateAt(199, 600);
     updateAt(199, 1000);
     progress.clear();
-    // This second call writes nothing, because the first call has removed the bar.
+    // This call writes nothing, because the call before it has removed the bar.
     progress.clear();
-    const line = (bar: string, text: string) => `\r\x1b[K${bar} ${text}`;
     expect(texts).toStrictEqual([
-      line('████████████░░░░░░░░░░░░', 'writing: 500 of 1000, 50 %, 5000/s, 1s left'),
+      '\r\x1b[K████████████░░░░░░░░░░░░ writing: 500 of 1000, 50 %, 5000/s, 1s left',
       '\r\x1b[Kstill working',
       '\r\x1b[K',
     ]);
@@ -91,11 +91,11 @@ describe('progress on a terminal', () => {
   it.each([
     ['is cut to the width of the terminal', 30, 'writ'],
     ['is not cut when the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1s left'],
-  ])('%s', (_what, columns, text) => {
+  ])('%s', (_title, columns, shownText) => {
     const { texts, updateAt } = makeReport({ isTTY: true, columns });
     updateAt(0, 0);
     updateAt(100, 500);
-    expect(texts).toStrictEqual([`\r\x1b[K████████████░░░░░░░░░░░░ ${text}`]);
+    expect(texts).toStrictEqual([`\r\x1b[K████████████░░░░░░░░░░░░ ${shownText}`]);
   });
 
   it('shows the remaining time in hours, minutes and seconds', () => {

@@ -14,29 +14,35 @@ import { newPath, openKeys, openService } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
 import { storageHost } from '../../support/storage-host.ts';
 
-const CRASHED_PETS = archivedPets(5);
-const BACKED_UP_PETS = archivedPets(7);
+/** The pets of a service that has crashed. */
+const OLD_PETS = archivedPets(5);
+const BACKUP_PETS = archivedPets(7);
 
-/** The path of the database to restore, where no file exists. A shell needs quotes for the name of its directory. */
+/**
+ * The path to which a test restores. At first, no file exists there. A shell command must quote the name of the
+ * directory, because this name has spaces and an apostrophe.
+ */
 let file: string;
+/** The path of a backup, a new copy for each test. */
 let backup: string;
 let DATABASE_URL: string;
-/** This directory has the backup, and the files of a service that crashed while its pets were in the write-ahead log. */
+/** This directory has the backup, and the files of a service that crashed: a database and its write-ahead log (WAL). */
 let originals: TemporaryDirectory;
 
 beforeAll(async () => {
   originals = await temporaryDirectory('restore');
-  const [old, other] = [join(originals.path, 'old.db'), join(originals.path, 'other.db')];
+  const [oldPath, otherPath] = [join(originals.path, 'old.db'), join(originals.path, 'other.db')];
   for (const [path, pets] of [
-    [old, CRASHED_PETS],
-    [other, BACKED_UP_PETS],
+    [oldPath, OLD_PETS],
+    [otherPath, BACKUP_PETS],
   ] as const) {
     const { archive, close } = await openSqliteStorage(path, storageHost());
     await archive.write(pets);
+    // Before the database is closed, its pets are in the write-ahead log, as after a crash.
     for (const suffix of ['', '-wal']) await copyFile(path + suffix, `${path}-crashed${suffix}`);
     await close();
   }
-  await runCommand(['backup', '--from', `sqlite:${other}`, join(originals.path, 'backup.db')]);
+  await runCommand(['backup', '--from', `sqlite:${otherPath}`, join(originals.path, 'backup.db')]);
 });
 
 afterAll(() => originals.remove());
@@ -50,7 +56,7 @@ beforeEach(async () => {
   await copyFile(join(originals.path, 'backup.db'), backup);
 });
 
-/** Makes a database and a write-ahead log as a crashed service leaves them. */
+/** Copies the database and the write-ahead log of the crashed service to the path `file`. */
 async function copyCrashedFiles(): Promise<void> {
   for (const suffix of ['', '-wal'])
     await copyFile(join(originals.path, 'old.db-crashed') + suffix, file + suffix);
@@ -58,7 +64,7 @@ async function copyCrashedFiles(): Promise<void> {
 
 const petsIn = (path: string) => allPetsIn(`sqlite:${path}`);
 
-/** Lists the files in the directory, without the lock of a service and the shared memory (`-shm`) of readers. */
+/** Lists the files beside `file`, without the lock of a service and the shared memory (`-shm`) of readers. */
 async function listFiles(): Promise<readonly string[]> {
   return (await readdir(dirname(file))).filter((name) => !/\.lock$|-shm$/.test(name)).toSorted();
 }
@@ -67,61 +73,65 @@ async function restore(from = backup): Promise<string> {
   return (await runCommand(['restore', from], { DATABASE_URL })).stdout;
 }
 
-async function expectRefused(message: string | RegExp, from = backup): Promise<void> {
-  const before = await listFiles();
+/** Expects that a restore fails with this message, and neither adds nor removes a file. */
+async function expectRestoreRefused(message: string | RegExp, from = backup): Promise<void> {
+  const oldFiles = await listFiles();
   await expectRefusal(['restore', from], message, { env: { DATABASE_URL } });
-  expect(await listFiles()).toStrictEqual(before);
+  expect(await listFiles()).toStrictEqual(oldFiles);
 }
 
 describe('a restore', () => {
   it('writes a new file that only its owner can read, and leaves the backup unchanged', async () => {
-    const upTo = Number(BACKED_UP_PETS.at(-1)!.id) + 1e12;
+    // A backup skips 10¹² ids, because the service may assign ids after the backup. `upTo` is the last skipped id.
+    const upTo = Number(BACKUP_PETS.at(-1)!.id) + 1e12;
     expect(await restore()).toBe(`restored ${backup}; new pets are assigned ids greater than ${upTo}\n`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
-    const other = join(dirname(file), 'other.db');
-    await symlink('target.db', other);
-    const { stdout, stderr } = await runCommand(['restore', backup, '--to', `sqlite:${other}`, '--json']);
-    expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${other}\n{"file":"${backup}","upTo":${upTo}}\n`);
-    expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(BACKED_UP_PETS);
+    expect(await petsIn(file)).toStrictEqual(BACKUP_PETS);
+    const link = join(dirname(file), 'other.db');
+    await symlink('target.db', link);
+    const { stdout, stderr } = await runCommand(['restore', backup, '--to', `sqlite:${link}`, '--json']);
+    expect(stderr + stdout).toBe(`petstore: wrote to sqlite:${link}\n{"file":"${backup}","upTo":${upTo}}\n`);
+    expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(BACKUP_PETS);
     expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
   });
 
+  // Each row has what exists, the suffixes of its files, and how many pets it has. `undefined`: it cannot be opened.
   it.each<readonly [string, readonly string[], number | undefined, () => Promise<void>]>([
-    ['a database and its log', ['', '-wal'], CRASHED_PETS.length, copyCrashedFiles],
-    ['a log alone', ['-wal'], undefined, () => copyCrashedFiles().then(() => rm(file))],
+    ['a database and its write-ahead log', ['', '-wal'], OLD_PETS.length, copyCrashedFiles],
+    ['a write-ahead log alone', ['-wal'], undefined, () => copyCrashedFiles().then(() => rm(file))],
     ['a journal alone', ['-journal'], undefined, () => writeFile(`${file}-journal`, 'x')],
     ['an empty file', [''], 0, () => writeFile(file, '')],
     [
-      'a copied backup and an old log',
+      'a copy of the backup beside an old write-ahead log',
       ['', '-wal'],
       undefined,
       () => copyCrashedFiles().then(() => copyFile(backup, file)),
     ],
-  ])('does not replace %s, but prints a command that moves it', async (_, suffixes, pets, makeFiles) => {
+  ])('does not replace %s, but prints a command that moves it', async (_, suffixes, petCount, makeFiles) => {
     await makeFiles();
-    const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
+    const oldBytes = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
     const program = await runFailing(['restore', backup], { DATABASE_URL });
-    const [, existingFile, command = ''] =
+    const [, existingFile, moveCommand = ''] =
       /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
     expect(existingFile, program.stderr).toBe(file + suffixes[0]);
-    expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
-    const moveCommand = run('sh', ['-c', command]);
-    expect(await moveCommand.ended, moveCommand.stderr).toStrictEqual(DONE);
+    expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(oldBytes);
+    const shell = run('sh', ['-c', moveCommand]);
+    expect(await shell.ended, shell.stderr).toStrictEqual(DONE);
 
     await restore();
-    expect(await petsIn(file)).toStrictEqual(BACKED_UP_PETS);
+    expect(await petsIn(file)).toStrictEqual(BACKUP_PETS);
     const movedPath = join(
       dirname(file),
       (await listFiles()).find((name) => name.includes('before-restore'))!,
       'petstore.db',
     );
-    expect(await Promise.all(suffixes.map((suffix) => readFile(movedPath + suffix)))).toStrictEqual(before);
-    expect(pets === undefined ? undefined : (await petsIn(movedPath)).length).toBe(pets);
+    expect(await Promise.all(suffixes.map((suffix) => readFile(movedPath + suffix)))).toStrictEqual(oldBytes);
+    expect(petCount === undefined ? undefined : (await petsIn(movedPath)).length).toBe(petCount);
   });
 
-  it('is the advice of other commands when cp has copied a backup beside an old write-ahead log', async () => {
+  it('is recommended by other commands and by the service when the file does not match its write-ahead log', async () => {
     await copyCrashedFiles();
+    // The operator has replaced the database with cp, but has left the old write-ahead log.
     await copyFile(backup, file);
     const problem =
       `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
@@ -134,15 +144,16 @@ describe('a restore', () => {
   });
 
   it.each(['.restoring', '.partial'])('never deletes a backup whose name ends in %s', async (ending) => {
+    // A restore writes to `FILE.partial` first. It is refused if this file exists.
     const namedBackup = file + ending;
     await copyFile(backup, namedBackup);
     await damagePages(namedBackup);
-    const bytes = await readFile(namedBackup);
-    await expectRefused(
+    const damagedBytes = await readFile(namedBackup);
+    await expectRestoreRefused(
       / is damaged; nothing was written\n$| exists: wait until the command that writes it /,
       namedBackup,
     );
-    expect(await readFile(namedBackup)).toStrictEqual(bytes);
+    expect(await readFile(namedBackup)).toStrictEqual(damagedBytes);
     await copyFile(backup, namedBackup);
     const program = new Command(['restore', namedBackup], { DATABASE_URL });
     expect(await program.ended).toBe(ending === '.restoring' ? 0 : FAILED);
@@ -151,51 +162,46 @@ describe('a restore', () => {
 });
 
 describe('a restore is refused and changes nothing', () => {
-  it('while a service uses the files, and its error does not suggest to move the files', async () => {
+  it('while a service uses the files', async () => {
     await openService(file);
-    await expectRefused(
+    // The message does not suggest to move the files, because the service would go on writing to them.
+    await expectRestoreRefused(
       `the SQLite file ${file} is in use by another petstore service; stop that service first`,
     );
   });
 
   it.each<readonly [string, RegExp, (path: string) => Promise<void>]>([
     ['is damaged in the middle', / is damaged; nothing was written\n$/, damagePages],
-    ['is no database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
-    [
-      'has a journal beside it',
-      / is not a backup; make a backup of this file /,
-      (path) => writeFile(`${path}-journal`, ''),
-    ],
+    ['is not a database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
+    ['has a journal', / is not a backup; make a backup of this file /, (path) => writeFile(`${path}-journal`, '')],
     ['does not exist', /there is no SQLite file /, (path) => rm(path)],
-    ['is of a newer build', /; run a newer build /, bySql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
+    ['has a newer schema', /; run a newer build /, bySql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
     ['lacks an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, bySql(DROP_INDEX)],
-    [
-      'is the file of a service',
-      / is not a backup; make a backup of this file /,
-      bySql('PRAGMA journal_mode = WAL'),
-    ],
+    ['is the file of a service', / is not a backup; make a backup of this file /, bySql('PRAGMA journal_mode = WAL')],
     ['has an index that lacks rows', / is damaged; nothing was written\n$/, bySql(EMPTY_INDEX)],
   ])('when the backup %s', async (_, message, change) => {
-    const other = join(dirname(await newPath()), 'other.db');
-    await copyFile(backup, other);
-    await change(other);
-    await expectRefused(message, other);
+    const badBackup = join(dirname(await newPath()), 'other.db');
+    await copyFile(backup, badBackup);
+    await change(badBackup);
+    await expectRestoreRefused(message, badBackup);
   });
 
-  it('when the directory is read-only', async () => {
+  it('when the directory of the database is read-only', async () => {
     await writeFile(`${file}.lock`, '', { mode: 0o666 });
     await chmod(backup, 0o644);
     await chmod(dirname(dirname(file)), 0o755);
     const problem = `${file} cannot be written: EACCES: permission denied, open '${file}.partial'`;
-    await asNobody(dirname(file), 0o555, () => expectRefused(problem));
+    await asNobody(dirname(file), 0o555, () => expectRestoreRefused(problem));
   });
 });
 
 const DROP_INDEX = 'DROP INDEX pets_by_status';
+/** Replaces an index by an empty one. The schema then claims that the index has all rows. */
 const EMPTY_INDEX = `${DROP_INDEX}; CREATE INDEX pets_by_status ON pets (status) WHERE status = 'x';
   PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = replace(sql, ' WHERE status = ''x''', '') WHERE name = 'pets_by_status'`;
 
+/** Returns a function that changes a SQLite file with this statement. */
 function bySql(statement: string): (path: string) => Promise<void> {
   return async (path) => {
     using db = new DatabaseSync(path);
@@ -204,23 +210,24 @@ function bySql(statement: string): (path: string) => Promise<void> {
   };
 }
 
-/** Overwrites the two pages after the first page, which has the header and the schema. */
+/** Overwrites the second and the third page. The header and the schema, which are in the first page, do not change. */
 async function damagePages(path: string): Promise<void> {
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(0xff, 4096, 3 * 4096));
 }
 
+// Every test of this file is skipped where strace does not work.
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-// A restore that is killed leaves no database or a complete one: syncs.test.ts tests the order of its writes and
-// flushes, and `npm run power-loss` tests a loss of power at each moment.
+// Other tests show that a killed restore leaves either no database or a complete database. syncs.test.ts tests the order
+// of its writes and flushes. `npm run power-loss` tests a loss of power at each moment.
 it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
-  'a restore that fails with a system error leaves no new file: %s',
+  'a restore leaves no new file when a system call fails: %s',
   async (inject) => {
-    const before = await listFiles();
+    const oldFiles = await listFiles();
     const { program } = await runTraced(['restore', backup], { env: { DATABASE_URL }, inject });
     expect(await program.ended).toMatchObject({ code: 1 });
     expect(program.stderr).toMatch(/^petstore: .* cannot be written: .*\n$/);
-    expect(await listFiles()).toStrictEqual(before);
+    expect(await listFiles()).toStrictEqual(oldFiles);
   },
 );

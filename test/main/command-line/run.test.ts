@@ -12,46 +12,51 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { Command, runFailing, FULL_DISK, expectRefusal, runCommand, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
+/** The id of an API key. No storage has this key. */
 const ID = '0123456789abcdef';
 const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy';
 const KEY_COMMANDS = 'create, list, show, revoke, rotate';
+// Each name with `_FORM` has a part of a message about a value of a wrong form.
 const ID_FORM = 'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list';
-const CREATE = 'keys create --label x';
+const CREATE_KEY = 'keys create --label x';
 const LABEL_FORM = 'label must be 1 to 64 visible characters, with spaces only between them';
 const SCOPES_FORM = 'scopes must be one or more of pets:read, pets:write';
 const EXPIRES_FORM = '--expires must be a duration such as 365d or 12h, or never';
-const MONGODB = 'mongodb://127.0.0.1:1/petstore';
+const MONGODB_URL = 'mongodb://127.0.0.1:1/petstore';
 const MONGODB_BACKUP = 'mongodump --oplog or snapshots of its volumes';
-const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
+const URL_FORMS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
-describe('the general command line', () => {
+describe('the command line', () => {
   it.each([['--help'], ['-h'], ['help'], ['serve', '--help'], ['help', 'serve']])(
     'prints the help of the commands and the variables: %s %s',
     async (...args) => {
+      // The program prints its help even if a variable is invalid.
       const { stdout, stderr } = await runCommand(args, { PORT: 'wrong' });
       expect([stdout.slice(0, 20), stderr]).toStrictEqual(['Usage: bin/petstore ', '']);
       expect(stdout).toContain(describeVariables());
     },
   );
 
-  it('prints a help for every command, with each of its arguments and options', async () => {
+  it('prints a help text for every command, with each of its arguments and options', async () => {
+    /** The entries of one section of a help text. Each entry has one or more lines. */
     const entriesOf = (help: string, section: string) => {
       const [, lines = ''] = new RegExp(`^${section}:\\n((?: .*\\n)+)`, 'm').exec(help) ?? [];
       return lines.split(/\n(?= {2}\S)/).filter(Boolean);
     };
-    const findCommandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
-      const { stdout: help } = await runCommand([...path, '--help']);
-      expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...path].join(' ')} .*\n\n[A-Z]`));
+    /** Finds all commands that begin with these words, and checks the help of each command. */
+    const findCommandsBelow = async (words: readonly string[]): Promise<readonly (readonly string[])[]> => {
+      const { stdout: help } = await runCommand([...words, '--help']);
+      expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...words].join(' ')} .*\n\n[A-Z]`));
       for (const section of ['Arguments', 'Options', 'Global Options', 'Commands']) {
         for (const entry of entriesOf(help, section)) expect(entry).toMatch(/^ {2}\S.*? {2,}\S/);
       }
       expect(help).toMatch(/ --env <FILE> [^]* --json /);
       const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
-      const subcommands = names.filter((name) => name !== 'help').map((name) => [...path, name]);
-      expect(await runCommand(['help', ...path])).toMatchObject({ stdout: help, stderr: '' });
+      const subcommands = names.filter((name) => name !== 'help').map((name) => [...words, name]);
+      expect(await runCommand(['help', ...words])).toMatchObject({ stdout: help, stderr: '' });
       return [...subcommands, ...(await Promise.all(subcommands.map(findCommandsBelow))).flat()];
     };
-    expect((await findCommandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
+    expect((await findCommandsBelow([])).map((words) => words.join(' ')).toSorted()).toStrictEqual(
       [...COMMANDS.split(', '), ...KEY_COMMANDS.split(', ').map((name) => `keys ${name}`)].toSorted(),
     );
   });
@@ -76,6 +81,7 @@ describe('the general command line', () => {
     expect([stdout, stderr]).toStrictEqual([`${version}+${commit}\n`, '']);
   });
 
+  // Each row has a command line, the problem that its message reports, and the words before `--help` in the message.
   it.each([
     ['hunter2', "unknown command 'hunter2'", ''],
     ['exprot', "unknown command 'exprot' (Did you mean export?)", ''],
@@ -85,10 +91,10 @@ describe('the general command line', () => {
     ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
     ['import', "missing required argument 'FILE'", 'import '],
     ['migrate a b', 'too many arguments', 'migrate '],
-    ['copy', `--from must be ${URLS}`, 'copy '],
-    ['copy --from sqlite:a.db', `--to must be ${URLS}`, 'copy '],
+    ['copy', `--from must be ${URL_FORMS}`, 'copy '],
+    ['copy --from sqlite:a.db', `--to must be ${URL_FORMS}`, 'copy '],
     ['--json', '--json is for commands', ''],
-    ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
+    ['export --from postgres://me:secret@x/y', `--from must be ${URL_FORMS}`, 'export '],
     [
       'export --from memory:',
       '--from is memory:, which no other process can reach; use a persistent storage',
@@ -99,14 +105,14 @@ describe('the general command line', () => {
       '--from must end with the name of a database: mongodb://HOST/DATABASE',
       'check ',
     ],
-    ['export', `DATABASE_URL must be ${URLS}`, 'export '],
+    ['export', `DATABASE_URL must be ${URL_FORMS}`, 'export '],
     ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
-    [`backup a --from ${MONGODB}`, `backup is for SQLite; for MongoDB use ${MONGODB_BACKUP}`, 'backup '],
-    [`restore a --to ${MONGODB}`, 'restore is for SQLite; for MongoDB use mongorestore', 'restore '],
+    [`backup a --from ${MONGODB_URL}`, `backup is for SQLite; for MongoDB use ${MONGODB_BACKUP}`, 'backup '],
+    [`restore a --to ${MONGODB_URL}`, 'restore is for SQLite; for MongoDB use mongorestore', 'restore '],
     ['backup -', 'a backup needs the name of a file', 'backup '],
     ['restore -', 'a backup needs the name of a file', 'restore '],
     ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
-    // The message does not repeat a text that may be an API key.
+    // An argument may be an API key, so the messages of the next two rows do not print the whole argument.
     [`keys show pets_${ID}\nsecret`, ID_FORM, 'keys show '],
     [`pets_${ID}_secret`, `unknown command 'pets_${ID.slice(0, 15)}…'`, ''],
     [`keys rotate ${ID} --expires 0d --overlap long`, EXPIRES_FORM, 'keys rotate '],
@@ -118,9 +124,9 @@ describe('the general command line', () => {
     ],
     ['keys create --scopes pets:all', `${LABEL_FORM}; ${SCOPES_FORM}`, 'keys create '],
     ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
-    [`${CREATE}\ny`, LABEL_FORM, 'keys create '],
-    [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
-    [`${CREATE} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
+    [`${CREATE_KEY}\ny`, LABEL_FORM, 'keys create '],
+    [`${CREATE_KEY} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
+    [`${CREATE_KEY} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
     ['export --env /nonexistent/.env', 'the file of --env does not exist: /nonexistent/.env', 'export '],
     [
       'export --env=/',
@@ -128,12 +134,12 @@ describe('the general command line', () => {
       'export ',
     ],
     ['export --env', "option '--env <FILE>' argument missing", ''],
-  ])('refuses %j in one line', async (line, problem, command) => {
-    const message = `${problem}; see bin/petstore ${command}--help`;
-    await expectRefusal(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
+  ])('refuses %j with a message of one line', async (commandLine, problem, helpWords) => {
+    const message = `${problem}; see bin/petstore ${helpWords}--help`;
+    await expectRefusal(commandLine.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
   });
 
-  it('explains why keys in memory cannot be managed', async () => {
+  it('explains why no command can manage keys in memory', async () => {
     const problem =
       'DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead';
     await expectRefusal(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
@@ -151,6 +157,7 @@ describe('the general command line', () => {
         `petstore: read from ${url}\n` +
         'petstore: standard output cannot be written: the disk is full\n',
     );
+    // The help has no such warning.
     expect((await runCommand(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
   });
 
@@ -175,14 +182,14 @@ describe('the general command line', () => {
     ['backup x', 'read from', 'mongodb://db-1/pets?tls=true', 'mongodb://db-1/pets'],
     ['keys list', 'read from', 'mongodb://me:secret@[::1]:27017/pets', 'mongodb://[::1]:27017/pets'],
   ])(
-    'names its storage without user and password, even if its output cannot be written: %s %s %s',
-    async (line, used, DATABASE_URL, shown) => {
+    'prints the URL of its storage without user and password, even if standard output is full: %s %s %s',
+    async (commandLine, action, DATABASE_URL, shownUrl) => {
       const methods = { backUp: async () => {}, restore: async () => 0n };
       const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...methods };
       const replacedIo = { storages: [storage], stdout: FULL_DISK };
-      const { stderr } = await runFailing(line.split(' '), { DATABASE_URL }, replacedIo);
+      const { stderr } = await runFailing(commandLine.split(' '), { DATABASE_URL }, replacedIo);
       expect(stderr.match(/^petstore: (?:wrote to|read from) .*$/gm)).toStrictEqual([
-        `petstore: ${used} ${shown}`,
+        `petstore: ${action} ${shownUrl}`,
       ]);
     },
   );
@@ -190,7 +197,7 @@ describe('the general command line', () => {
   it('does nothing when it is interrupted before the command begins', async () => {
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-    // A SIGHUP arrived before the command began.
+    // The command calls this function before it begins its work. An earlier SIGHUP interrupts the command in this call.
     const setHangUpAction = () => command.interrupt('SIGHUP');
     const command = new Command(['keys', 'create', '--label', 'x'], env, { setHangUpAction });
     expect(await command.ended).toBe(129);
@@ -199,7 +206,7 @@ describe('the general command line', () => {
   });
 });
 
-it('a command reports that it is still working while the storage does not answer, and prints no text that looks like an audit line', async () => {
+it('a command reports that it is still working, and indents a line of an error that looks like an audit line', async () => {
   const clock = fakeClock('setInterval', 'clearInterval');
   let printedText = '';
   const open = async () => {
@@ -236,11 +243,11 @@ describe('--env', () => {
     return path;
   }
 
-  const developmentFile = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
+  const developmentText = (url: string) => `# For development\nDATABASE_URL="${url}"\n`;
   const UNUSUAL_LINES = `\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\nD=\`x\ny\`\n`;
-  it.each<readonly [what: string, position: number, isSet: boolean, text: (url: string) => string]>([
-    ['sets an empty variable of the environment when --env comes first', 0, false, developmentFile],
-    ['sets an empty variable of the environment when --env comes last', 3, false, developmentFile],
+  it.each<readonly [what: string, position: number, isUrlSet: boolean, text: (url: string) => string]>([
+    ['sets an empty variable of the environment when --env comes first', 0, false, developmentText],
+    ['sets an empty variable of the environment when --env comes last', 3, false, developmentText],
     ['keeps the variables of the environment', 3, true, () => 'DATABASE_URL=sqlite:/nonexistent.db\n'],
     [
       'reads a file that has a byte order mark, comments, and quoted values of several lines',
@@ -248,39 +255,32 @@ describe('--env', () => {
       false,
       (url) => `\uFEFFDATABASE_URL=${url}\r\n${UNUSUAL_LINES}`,
     ],
-  ])('%s', async (_, position, isSet, text) => {
+  ])('%s', async (_, position, isUrlSet, text) => {
     const { url } = await sqliteWith([]);
     const args = ['keys', 'list', '--json'].toSpliced(position, 0, `--env=${await writeEnvFile(text(url))}`);
-    expect((await runCommand(args, { DATABASE_URL: isSet ? url : '' })).stdout).toBe('[]\n');
+    expect((await runCommand(args, { DATABASE_URL: isUrlSet ? url : '' })).stdout).toBe('[]\n');
   });
 
-  it('sets the variables of the service, which does not start when one of them is invalid', async () => {
+  it('sets the variables of the service, which refuses an invalid value', async () => {
     const args = ['serve', '--env', await writeEnvFile('PORT=x\n')];
     await expectRefusal(args, 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
-  it('is the name of a file when it follows --', async () => {
+  it('is read as the name of a file when it follows --', async () => {
     await expectRefusal(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
   });
 
-  const UTF_8 = 'must be UTF-8; some editors write UTF-16';
+  const lineProblem = (line: number) => `sets no variable in line ${line}, which must be NAME=VALUE`;
+  const UTF_8_PROBLEM = 'must be UTF-8; some editors write UTF-16';
   it.each<readonly [what: string, bytes: string | Uint8Array, problem: string]>([
-    ['in UTF-16', Buffer.from('DATABASE_URL=x\n', 'utf16le'), UTF_8],
-    ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8],
-    [
-      'with a line that is only a name',
-      'A=1\n\nDATABASE_URL\n',
-      'sets no variable in line 3, which must be NAME=VALUE',
-    ],
-    ['with a word before the name', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
-    [
-      'with an invalid line after a value of two lines',
-      'A="1\n2"\nB',
-      'sets no variable in line 3, which must be NAME=VALUE',
-    ],
-    ['with a line that has no name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],
+    ['in UTF-16', Buffer.from('DATABASE_URL=x\n', 'utf16le'), UTF_8_PROBLEM],
+    ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8_PROBLEM],
+    ['with a line that is only a name', 'A=1\n\nDATABASE_URL\n', lineProblem(3)],
+    ['with a word before the name', 'set A=1', lineProblem(1)],
+    ['with an invalid line after a value of two lines', 'A="1\n2"\nB', lineProblem(3)],
+    ['with a line that has no name', '=x', lineProblem(1)],
   ])('refuses a file %s, and writes nothing', async (_, bytes, problem) => {
     const directory = await testDirectory();
     const path = await writeEnvFile(bytes);

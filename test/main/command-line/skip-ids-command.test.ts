@@ -8,7 +8,7 @@ import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { closeAfterTest, openService } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
 
-it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips further ids when it is repeated', async () => {
+it('skip-ids skips 1,000,000,000,000 ids of a SQLite file at each call, and prints the last of them', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
   const { stdout, stderr } = await runCommand(['skip-ids'], { DATABASE_URL });
   expect(stdout).toBe('skipped 1000000000000 ids; new pets are assigned ids greater than 1000000000007\n');
@@ -21,10 +21,11 @@ it('skip-ids of a SQLite file reports which ids new pets are assigned, and skips
 });
 
 describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${noMongo}`, () => {
-  it('applies immediately to a service that runs on a restored database', async () => {
+  it('changes the next id of a service that already runs on a restored database', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
     const originalService = await closeAfterTest(openMongoStorage(DATABASE_URL, { autoMigrate: false }));
     await originalService.pets.insert(rex);
+    // This copy is the restored database.
     const copy = await freshDatabase(mongo!);
     for (const name of ['pets', 'schema']) {
       await db
@@ -35,8 +36,9 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${noMongo}`, () => {
     const restoredService = await closeAfterTest(openMongoStorage(copy.url, { autoMigrate: true }));
     await runCommand(['skip-ids', copy.url]);
 
-    const stored = await Promise.all([restoredService.pets.insert(rex), restoredService.pets.insert(rex)]);
-    expect(stored.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
+    const newPets = await Promise.all([restoredService.pets.insert(rex), restoredService.pets.insert(rex)]);
+    expect(newPets.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
+    // The original database still assigns the next id.
     expect((await originalService.pets.insert(rex)).id).toBe(2n);
     expect((await runCommand(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
       'checked 3 pets and 0 API keys\n',

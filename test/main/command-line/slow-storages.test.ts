@@ -10,27 +10,30 @@ import { startService } from '../../support/service.ts';
 import { SlowStorages } from '../../support/slow-storages.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-const KEY = aKey(1);
+const VALID_KEY = aKey(1);
 const REVOKED_KEY = aKey(2, { expiresAt: at(9), revokedAt: at(8), lastUsedAt: at(7) });
 const PETS = Array.from({ length: 1200 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) }));
 
-/** Makes storages in memory that answer slowly. The storage `slow:one` has pets and keys, and `slow:two` is empty. */
+/** Makes storages in memory that answer slowly. The one at `slow:one` has pets and keys. */
 async function makeStorages(): Promise<SlowStorages> {
   const storages = new SlowStorages();
   const { archive, keys } = await storages.store('slow:one');
   await archive.write(PETS);
-  for (const key of [KEY, REVOKED_KEY]) await keys.insert(key);
+  for (const key of [VALID_KEY, REVOKED_KEY]) await keys.insert(key);
   return storages;
 }
 
-/** Runs a command. `faults` lists changes that are not complete at its answer or its end, and storages left open. */
-async function runCommand(storages: SlowStorages, args: readonly string[], error?: Error) {
+/**
+ * Runs a command to its end. Each write to standard output fails with `outputError` if it is set. `faults` lists the
+ * changes that were not complete when the command answered or ended, and the storages that it left open.
+ */
+async function runSlowly(storages: SlowStorages, args: readonly string[], outputError?: Error) {
   let printed = '';
   const stdout = {
     write(text: string, callback?: (error?: Error) => void) {
       printed += text;
       storages.expectNoChange('answer');
-      setImmediate(() => callback?.(error));
+      setImmediate(() => callback?.(outputError));
     },
   };
   const stderr = { write: () => storages.expectNoChange('answer') };
@@ -52,14 +55,11 @@ it.each([
   'restore FILE',
   'keys create --label till',
   'keys list',
-  `keys show ${KEY.id}`,
-  `keys revoke ${KEY.id}`,
-  `keys rotate ${KEY.id}`,
-])('%s reports its result after its changes are stored, and closes the storage last', async (commandLine) => {
-  expect(await runCommand(await makeStorages(), commandLine.split(' '))).toMatchObject({
-    code: 0,
-    faults: [],
-  });
+  `keys show ${VALID_KEY.id}`,
+  `keys revoke ${VALID_KEY.id}`,
+  `keys rotate ${VALID_KEY.id}`,
+])('%s reports its result after its changes are stored, and closes its storages', async (command) => {
+  expect(await runSlowly(await makeStorages(), command.split(' '))).toMatchObject({ code: 0, faults: [] });
 });
 
 it.each([
@@ -68,64 +68,66 @@ it.each([
   ['export', 'the output is incomplete; run the command again from the beginning'],
   ['export FILE', 'no file was written; run the same command again'],
   ['restore FILE', 'run the same command again'],
-])('%s reports what an interruption leaves, and how to continue', async (commandLine, hint) => {
+])('%s prints this advice when it is interrupted: %s', async (commandLine, advice) => {
   const storages = await makeStorages();
+  // A storage method that is replaced by this function interrupts the command that calls it.
   const interrupt = async () => (command.interrupt('SIGINT'), 7n);
   (await storages.store('slow:one')).archive.lastId = interrupt;
   const kind = { ...storages.kind, restore: interrupt };
   const args = commandLine.replace('FILE', join(await testDirectory(), 'pets')).split(' ');
   const command = new Command(args, { DATABASE_URL: 'slow:one' }, { storages: [kind] });
   expect(await command.ended).toBe(130);
-  expect(command.stderr).toContain(`petstore: interrupted; ${hint}\n`);
+  expect(command.stderr).toContain(`petstore: interrupted; ${advice}\n`);
 });
 
-it('a failed copy closes both storages after its last call to them', async () => {
+it('a copy that fails closes both storages, and calls neither of them after that', async () => {
   const storages = await makeStorages();
+  // The copy fails because the target has another pet with the id 1.
   await (await storages.store('slow:two')).archive.write([anArchivedPet({ id: 1n, name: 'Tom' })]);
-  const copying = runCommand(storages, ['copy', '--from', 'slow:one', '--to', 'slow:two']);
+  const copying = runSlowly(storages, ['copy', '--from', 'slow:one', '--to', 'slow:two']);
   expect(await copying).toMatchObject({ code: FAILED, faults: [] });
 });
 
 it.each([
   ['create', '--label', 'till'],
-  ['rotate', KEY.id],
-])('keys %s revokes the new key and removes its file when it fails to deliver the key', async (...words) => {
-  const storages = await makeStorages();
-  const file = join(await testDirectory(), 'key');
-  for (const output of [[], ['--output', file]]) {
-    const { code, faults } = await runCommand(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
-    expect({ code, faults, isThere: existsSync(file) }).toStrictEqual({
-      code: FAILED,
-      faults: [],
-      isThere: false,
-    });
-  }
-  const { keys } = await storages.store('slow:one');
-  const newKeys = (await keys.list()).filter(({ id }) => id !== KEY.id && id !== REVOKED_KEY.id);
-  expect(newKeys).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
-  expect(await keys.findById(KEY.id)).toStrictEqual(KEY);
-});
+  ['rotate', VALID_KEY.id],
+])(
+  'keys %s revokes the new key, and removes its file, when standard output cannot be written',
+  async (...words) => {
+    const storages = await makeStorages();
+    const file = join(await testDirectory(), 'key');
+    for (const output of [[], ['--output', file]]) {
+      const { code, faults } = await runSlowly(storages, ['keys', ...words, ...output], new Error('ENOSPC'));
+      expect([code, faults, existsSync(file)]).toStrictEqual([FAILED, [], false]);
+    }
+    const { keys } = await storages.store('slow:one');
+    const newKeys = (await keys.list()).filter(({ id }) => id !== VALID_KEY.id && id !== REVOKED_KEY.id);
+    expect(newKeys).toMatchObject([{ revokedAt: expect.any(Date) }, { revokedAt: expect.any(Date) }]);
+    expect(await keys.findById(VALID_KEY.id)).toStrictEqual(VALID_KEY);
+  },
+);
 
 it('a service stops although its storage does not confirm the last use of a key', async () => {
   const storages = await makeStorages();
-  const { printed } = await runCommand(storages, ['keys', 'create', '--label', 'till', '--json']);
-  const { promise: answer, resolve } = Promise.withResolvers<void>();
-  (await storages.store('slow:one')).keys.recordUse = () => answer;
+  const { printed } = await runSlowly(storages, ['keys', 'create', '--label', 'till', '--json']);
+  const { promise: confirmation, resolve: confirm } = Promise.withResolvers<void>();
+  (await storages.store('slow:one')).keys.recordUse = () => confirmation;
   const { url, stop } = await startService({ DATABASE_URL: 'slow:one', API_KEYS: '' }, {}, [storages.kind]);
   expect(await ask(`${url}/v1/pets`, { key: JSON.parse(printed).key })).toMatchObject({ status: 200 });
-  const stopped = await Promise.race([stop(), sleep(15_000, 'late', { ref: false })]);
-  resolve();
-  expect(stopped).toBe(0);
+  const outcome = await Promise.race([stop(), sleep(15_000, 'late', { ref: false })]);
+  confirm();
+  expect(outcome).toBe(0);
 });
 
-it('a service answers after its changes are stored, and records the use of a key during its drain before it stops', async () => {
+it('a service stores a pet before it answers, and records the use of a key even when it is stopping', async () => {
   const storages = await makeStorages();
-  const { printed } = await runCommand(storages, ['keys', 'create', '--label', 'till', '--json']);
+  const { printed } = await runSlowly(storages, ['keys', 'create', '--label', 'till', '--json']);
   const { id, key } = JSON.parse(printed) as { id: string; key: string };
   const { url, stop } = await startService({ DATABASE_URL: 'slow:one' }, {}, [storages.kind]);
   expect((await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' })).status).toBe(201);
   storages.expectNoChange('answer');
-  // The answer to the first request shows that the service has received the beginning of the second request.
+  // The answer to the first request shows that the service has received the beginning of the second request. The
+  // service must therefore answer the second request before it stops.
   const client = await connect(url);
   await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/pets HTTP/1.1\r\n');
   await client.answer();
