@@ -11,7 +11,7 @@ import { openService } from '../../support/sqlite.ts';
 const PETS = archivedPets(10);
 
 // The other tests of a backup's contents are in test/adapters/sqlite/backup.test.ts.
-it('backup copies all pets to a new file while a service runs, and prints the name of the file as text or JSON', async () => {
+it('backup copies all pets to a new file while a service runs, and prints its path as text or as JSON', async () => {
   const { url: DATABASE_URL, path } = await sqliteWith(PETS);
   await openService(path);
   const backup = join(dirname(path), 'backup.db');

@@ -13,6 +13,7 @@ import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { openKeys } from '../../support/sqlite.ts';
 
+/** A command reads and writes these pets in several batches. */
 const PETS = archivedPets(5200);
 const THREE_PETS = PETS.slice(0, 3);
 const LAST_ID = PETS.at(-1)!.id;

@@ -9,6 +9,7 @@ import { runCommand } from '../../support/command.ts';
 import { run } from '../../support/process.ts';
 import { openService } from '../../support/sqlite.ts';
 
+/** A command reads and writes these pets in several batches. */
 const PETS = archivedPets(5200);
 
 it('export writes every pet to standard output while a service uses the file', async () => {

@@ -8,6 +8,7 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { runFailing, inputOf, runCommand } from '../../support/command.ts';
 import { DONE, FAILED, run, runService, SERVICE } from '../../support/process.ts';
 
+/** A command reads and writes these pets in several batches. */
 const PETS = archivedPets(5200);
 
 /** Waits for the next write to a file, which may not exist yet. */

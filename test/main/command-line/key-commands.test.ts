@@ -15,7 +15,7 @@ const ID = '0123456789abcdef';
 
 type Env = Record<string, string>;
 
-/** The variables for a service and for commands that use the same new SQLite file. The service starts without keys. */
+/** The variables of a service and of commands that use the same new SQLite file. API_KEYS has no key. */
 async function makeEnv(): Promise<Env> {
   return { DATABASE_URL: `sqlite:${await testDirectory()}/petstore.db`, API_KEYS: '' };
 }
@@ -24,7 +24,7 @@ async function runKeys(env: Env, ...args: readonly string[]): Promise<Command> {
   return runCommand(['keys', ...args], env);
 }
 
-/** Creates a key. The id is empty if the command prints anything but one line with the token. */
+/** Creates a key. `id` is empty if the command prints more on standard output than one line with the token. */
 async function createKey(env: Env, ...args: readonly string[]): Promise<{ id: string; token: string }> {
   const { stdout } = await runKeys(env, 'create', ...args);
   const [, id = ''] = TOKEN_FORM.exec(stdout.replace(/\n$/, '')) ?? [];
@@ -188,9 +188,7 @@ describe('petstore keys', () => {
       await createKey(env, '--label', 'x');
       const oldFiles = await readdir(directory);
       const output = ['--output', join(directory, 'key')];
-      await expectRefusal(['keys', 'rotate', ID, ...output], `no key has the id ${ID}`, {
-        env,
-      });
+      await expectRefusal(['keys', 'rotate', ID, ...output], `no key has the id ${ID}`, { env });
       expect(await readdir(directory)).toStrictEqual(oldFiles);
     });
   });

@@ -9,13 +9,13 @@ import { ProgressReport } from '../../../src/main/command-line/progress-report.t
  */
 function makeReport(output: { isTTY?: boolean; columns?: number }) {
   const texts: string[] = [];
-  let now = 0;
-  const progress = new ProgressReport({ ...output, write: (text: string) => texts.push(text) }, () => now);
+  let nowMs = 0;
+  const progress = new ProgressReport({ ...output, write: (text: string) => texts.push(text) }, () => nowMs);
   return {
     texts,
     progress,
     updateAt(ms: number, done: number, total: number | null = 1000, doing: Progress['doing'] = 'writing') {
-      now = ms;
+      nowMs = ms;
       progress.update({ doing, done, total: total ?? undefined });
     },
   };
@@ -69,7 +69,7 @@ describe('progress on an output that is not a terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn every 100 ms at most, and immediately when the work is complete', () => {
+  it('is a bar that is redrawn at most every 100 ms, and immediately when the work is complete', () => {
     const { texts, updateAt, progress } = makeReport({ isTTY: true, columns: 200 });
     // This call writes nothing, because the report has not yet drawn a bar.
     progress.clear();

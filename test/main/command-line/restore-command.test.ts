@@ -129,9 +129,9 @@ describe('a restore', () => {
     expect(petCount === undefined ? undefined : (await petsIn(movedPath)).length).toBe(petCount);
   });
 
-  it('is recommended by other commands and by the service when the file does not match its write-ahead log', async () => {
+  it('is recommended by the service and by commands when a database does not match its write-ahead log', async () => {
     await copyCrashedFiles();
-    // The operator has replaced the database with cp, but has left the old write-ahead log.
+    // The operator has replaced the database with `cp`, but has left the old write-ahead log.
     await copyFile(backup, file);
     const problem =
       `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
@@ -187,6 +187,7 @@ describe('a restore is refused and changes nothing', () => {
   });
 
   it('when the directory of the database is read-only', async () => {
+    // The command can lock the database and read the backup, but cannot write to the directory.
     await writeFile(`${file}.lock`, '', { mode: 0o666 });
     await chmod(backup, 0o644);
     await chmod(dirname(dirname(file)), 0o755);
@@ -219,8 +220,8 @@ async function damagePages(path: string): Promise<void> {
 // Every test of this file is skipped where strace does not work.
 beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
 
-// Other tests show that a killed restore leaves either no database or a complete database. syncs.test.ts tests the order
-// of its writes and flushes. `npm run power-loss` tests a loss of power at each moment.
+// Other tests show that a killed restore leaves either no database or a complete database: syncs.test.ts tests the
+// order of its writes and flushes, and `npm run power-loss` tests a loss of power at each moment.
 it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
   'a restore leaves no new file when a system call fails: %s',
   async (inject) => {

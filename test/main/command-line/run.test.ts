@@ -157,7 +157,7 @@ describe('the command line', () => {
         `petstore: read from ${url}\n` +
         'petstore: standard output cannot be written: the disk is full\n',
     );
-    // The help has no such warning.
+    // The help prints no such warning.
     expect((await runCommand(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
   });
 
@@ -184,6 +184,7 @@ describe('the command line', () => {
   ])(
     'prints the URL of its storage without user and password, even if standard output is full: %s %s %s',
     async (commandLine, action, DATABASE_URL, shownUrl) => {
+      // The commands `backup` and `restore` need these methods, which a storage in memory lacks.
       const methods = { backUp: async () => {}, restore: async () => 0n };
       const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true, ...methods };
       const replacedIo = { storages: [storage], stdout: FULL_DISK };
@@ -206,10 +207,11 @@ describe('the command line', () => {
   });
 });
 
-it('a command reports that it is still working, and indents a line of an error that looks like an audit line', async () => {
+it('a command reports that it is still working, and indents an error line that looks like an audit line', async () => {
   const clock = fakeClock('setInterval', 'clearInterval');
   let printedText = '';
   const open = async () => {
+    // The storage fails after 6 s.
     clock.advance(6_000);
     throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
   };

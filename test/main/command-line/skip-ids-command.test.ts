@@ -38,7 +38,7 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${noMongo}`, () => {
 
     const newPets = await Promise.all([restoredService.pets.insert(rex), restoredService.pets.insert(rex)]);
     expect(newPets.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
-    // The original database still assigns the next id.
+    // The original database has skipped no id.
     expect((await originalService.pets.insert(rex)).id).toBe(2n);
     expect((await runCommand(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
       'checked 3 pets and 0 API keys\n',
