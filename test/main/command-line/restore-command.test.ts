@@ -173,11 +173,19 @@ describe('a restore is refused and changes nothing', () => {
   it.each<readonly [string, RegExp, (path: string) => Promise<void>]>([
     ['is damaged in the middle', / is damaged; nothing was written\n$/, damagePages],
     ['is not a database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
-    ['has a journal', / is not a backup; make a backup of this file /, (path) => writeFile(`${path}-journal`, '')],
+    [
+      'has a journal',
+      / is not a backup; make a backup of this file /,
+      (path) => writeFile(`${path}-journal`, ''),
+    ],
     ['does not exist', /there is no SQLite file /, (path) => rm(path)],
     ['has a newer schema', /; run a newer build /, bySql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
     ['lacks an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, bySql(DROP_INDEX)],
-    ['is the file of a service', / is not a backup; make a backup of this file /, bySql('PRAGMA journal_mode = WAL')],
+    [
+      'is the file of a service',
+      / is not a backup; make a backup of this file /,
+      bySql('PRAGMA journal_mode = WAL'),
+    ],
     ['has an index that lacks rows', / is damaged; nothing was written\n$/, bySql(EMPTY_INDEX)],
   ])('when the backup %s', async (_, message, change) => {
     const badBackup = join(dirname(await newPath()), 'other.db');
@@ -217,14 +225,12 @@ async function damagePages(path: string): Promise<void> {
   await writeFile(path, bytes.fill(0xff, 4096, 3 * 4096));
 }
 
-// Every test of this file is skipped where strace does not work.
-beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
-
 // Other tests show that a killed restore leaves either no database or a complete database: syncs.test.ts tests the
 // order of its writes and flushes, and `npm run power-loss` tests a loss of power at each moment.
-it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
+it.for(['pwrite64:error=ENOSPC', 'rename:error=EIO'])(
   'a restore leaves no new file when a system call fails: %s',
-  async (inject) => {
+  async (inject, { skip }) => {
+    skip(STRACE_MISSING !== undefined, STRACE_MISSING);
     const oldFiles = await listFiles();
     const { program } = await runTraced(['restore', backup], { env: { DATABASE_URL }, inject });
     expect(await program.ended).toMatchObject({ code: 1 });
