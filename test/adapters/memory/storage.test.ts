@@ -6,7 +6,7 @@ import { aPet } from '../../support/pets.ts';
 
 const SERVICE_OPTIONS = { log: silentHost, autoMigrate: false };
 
-it('the URL memory: selects the storage in memory, which is lost when the process ends', () => {
+it('memoryStorage accepts only the URL "memory:", and is not persistent', () => {
   expect(memoryStorage.urlForm).toBe('memory:');
   expect(memoryStorage.persistent).toBe(false);
   expect(memoryStorage.isUrl('memory:')).toBe(true);
@@ -15,7 +15,7 @@ it('the URL memory: selects the storage in memory, which is lost when the proces
   }
 });
 
-it('the storage in memory is ready, and is a new and empty storage each time it is opened', async () => {
+it('memoryStorage.openService opens a new and empty storage at each call', async () => {
   const first = await memoryStorage.openService('memory:', SERVICE_OPTIONS);
   await first.pets.insert(aPet());
   await first.keys.insert(aKey());
@@ -25,5 +25,6 @@ it('the storage in memory is ready, and is a new and empty storage each time it 
   const second = await memoryStorage.openService('memory:', SERVICE_OPTIONS);
   expect(await second.pets.list({ limit: 1 })).toStrictEqual([]);
   expect(await second.keys.list()).toStrictEqual([]);
+  // The service uses its own limiter in memory if the storage has none.
   expect(second.limiter).toBeUndefined();
 });

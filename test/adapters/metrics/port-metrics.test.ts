@@ -13,51 +13,53 @@ import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { aStorage, BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
 
-const API = { isDeprecated: () => false, statuses: [] };
+const MEASURED_API = { isDeprecated: () => false, statuses: [] };
 
-const AWAY = new StorageUnavailable('away');
+const OUTAGE = new StorageUnavailable('away');
 
-const CALL_COUNT = 'petstore_storage_operation_duration_seconds_count';
+const CALL_METRIC = 'petstore_storage_operation_duration_seconds_count';
 
-it('createMetrics exposes the build of the process, and counts each check of the storage', async () => {
-  const metrics = createMetrics(API, BUILD);
+it('createMetrics exposes the version and the commit of the service, and counts the checks of the storage', async () => {
+  const metrics = createMetrics(MEASURED_API, BUILD);
   const storage = metrics.storage(await aStorage());
   await storage.probe.check();
   const series = seriesOf(await metrics.text());
   expect(series.get('petstore_build_info{version="1.2.3",commit="0123456789ab"}')).toBe(1);
   expect(series.get('petstore_storage_ready')).toBe(1);
-  expect(seriesOf(await metrics.text()).get(`${CALL_COUNT}{operation="check"}`)).toBeGreaterThanOrEqual(2);
+  // One check is the call above. Each scrape makes another check.
+  expect(seriesOf(await metrics.text()).get(`${CALL_METRIC}{operation="check"}`)).toBeGreaterThanOrEqual(2);
 });
 
-// A repository of pets is measured in the same way: main/service/metrics.test.ts tests the names of its operations.
-it('metrics of a repository change no result, and count each operation by its name', async () => {
-  const metrics = createMetrics(API, BUILD);
-  const unmeasured = new InMemoryApiKeyRepository();
-  const { keys } = metrics.storage(await aStorage({ keys: unmeasured }));
+// main/service/metrics.test.ts tests the names of the operations of a pet repository.
+it('metrics do not change the results of a repository, and count its operations by name', async () => {
+  const metrics = createMetrics(MEASURED_API, BUILD);
+  const unmeasuredKeys = new InMemoryApiKeyRepository();
+  const { keys } = metrics.storage(await aStorage({ keys: unmeasuredKeys }));
   const key = aKey();
-  const at = key.createdAt;
+  const time = key.createdAt;
   await keys.insert(key);
-  await keys.recordUse(new Map([[key.id, at]]));
-  expect(await keys.findById(key.id)).toStrictEqual({ ...key, lastUsedAt: at });
-  expect(await keys.list()).toStrictEqual(await unmeasured.list());
-  expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
-  expect(await keys.revoke(key.id, at)).toStrictEqual(await unmeasured.findById(key.id));
+  await keys.recordUse(new Map([[key.id, time]]));
+  expect(await keys.findById(key.id)).toStrictEqual({ ...key, lastUsedAt: time });
+  expect(await keys.list()).toStrictEqual(await unmeasuredKeys.list());
+  expect(await keys.expire(key.id, time)).toStrictEqual({ ...key, lastUsedAt: time, expiresAt: time });
+  expect(await keys.revoke(key.id, time)).toStrictEqual(await unmeasuredKeys.findById(key.id));
   const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
-  expect(nonZero(seriesOf(await metrics.text()), CALL_COUNT)).toStrictEqual(
-    Object.fromEntries(operations.map((operation) => [`${CALL_COUNT}{operation="${operation}"}`, 1])),
+  expect(nonZero(seriesOf(await metrics.text()), CALL_METRIC)).toStrictEqual(
+    Object.fromEntries(operations.map((operation) => [`${CALL_METRIC}{operation="${operation}"}`, 1])),
   );
 });
 
-it('metrics of a rate limiter count its decisions', async () => {
-  const metrics = createMetrics(API, BUILD);
-  const memory = new InMemoryRateLimiter();
+it('metrics count the decisions and the failures of a rate limiter', async () => {
+  const metrics = createMetrics(MEASURED_API, BUILD);
+  const memoryLimiter = new InMemoryRateLimiter();
   const take: RateLimiter['take'] = (keyId, limit) =>
-    keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit);
+    keyId === 'outage' ? Promise.reject(OUTAGE) : memoryLimiter.take(keyId, limit);
   const { limiter } = metrics.storage(await aStorage({ limiter: { take } }));
+  // The limit is 2 requests: the limiter allows the first two, and refuses the other three.
   for (const remaining of [1, 0, 0, 0, 0]) {
     expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
   }
-  await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(AWAY);
+  await expect(limiter.take('outage', { requests: 2, seconds: 60 })).rejects.toBe(OUTAGE);
   const values = seriesOf(await metrics.text());
   expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
     'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
@@ -67,7 +69,7 @@ it('metrics of a rate limiter count its decisions', async () => {
   expect(values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}')).toBe(1);
 });
 
-/** Adds metrics to a probe, and scrapes them once, which calls the probe. */
+/** Exposes the state of a storage that has this probe, and scrapes the metrics once. Each scrape calls the probe. */
 async function exposeAndScrape(check: StorageProbe['check']) {
   const registry = new Registry();
   const probe = exposeState({ check }, registry);
@@ -76,7 +78,7 @@ async function exposeAndScrape(check: StorageProbe['check']) {
 
 it.each<[string, StorageProbe['check'], number]>([
   ['1 if the storage is ready', async () => ({ lastId: 0n }), 1],
-  ['0 if the storage is not ready', () => Promise.reject(AWAY), 0],
+  ['0 if the storage is not ready', () => Promise.reject(OUTAGE), 0],
   ['0 if the storage does not answer within 0.5 s', () => sleep(1_000, { lastId: 0n }, { ref: false }), 0],
 ])('petstore_storage_ready is %s', async (_, check, ready) => {
   const { text } = await exposeAndScrape(check);
@@ -84,27 +86,28 @@ it.each<[string, StorageProbe['check'], number]>([
 });
 
 it('petstore_pet_ids_left is the number of ids that were left at the latest successful check', async () => {
-  const states = [9n, 7n].map((left) => ({ lastId: MAX_PET_ID - left }));
-  const { probe, registry } = await exposeAndScrape(async () => states.shift() ?? Promise.reject(AWAY));
+  const results = [9n, 7n].map((left) => ({ lastId: MAX_PET_ID - left }));
+  const { probe, registry } = await exposeAndScrape(async () => results.shift() ?? Promise.reject(OUTAGE));
   expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
+  // The check of this scrape fails, because the list of results is empty.
   expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
 });
 
-it('a scrape fails if the probe rejects with a bug instead of an outage', async () => {
+it('a scrape fails if the probe rejects with an error that is not an outage', async () => {
   await expect(exposeAndScrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
 });
 
-it('metrics of a token verifier count accepted tokens, failed checks, and refusals that are reported separately', async () => {
-  const metrics = createMetrics(API, BUILD);
-  const known = new InMemoryTokenVerifier([toKnownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
-  const verifier = metrics.tokens({
-    verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
+it('metrics count the tokens that a verifier accepts or cannot check, and the refusals that onTokenRefused reports', async () => {
+  const metrics = createMetrics(MEASURED_API, BUILD);
+  const verifier = new InMemoryTokenVerifier([toKnownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+  const measuredVerifier = metrics.tokens({
+    verify: (token) => (token === 'outage' ? Promise.reject(OUTAGE) : verifier.verify(token)),
   });
   for (let n = 0; n < 2; n++) {
-    expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+    expect(await measuredVerifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
   }
-  expect(await verifier.verify('nobody')).toBeUndefined();
-  await expect(verifier.verify('away')).rejects.toBe(AWAY);
+  expect(await measuredVerifier.verify('unknown-token')).toBeUndefined();
+  await expect(measuredVerifier.verify('outage')).rejects.toBe(OUTAGE);
   metrics.onTokenRefused('revoked');
   expect(nonZero(seriesOf(await metrics.text()), 'petstore_key_verifications_total')).toStrictEqual({
     'petstore_key_verifications_total{outcome="accepted"}': 2,

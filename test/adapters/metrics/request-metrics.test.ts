@@ -13,10 +13,12 @@ const LIST_REQUEST: AnsweredRequest = {
 
 function createRequestMetrics() {
   const registry = new Registry();
+  // In this API, each operation of the route of one pet is deprecated, except PATCH.
   const requests = requestMetrics(registry, {
     isDeprecated: (method, route) => method !== 'PATCH' && route === '/v1/pets/:petId',
     statuses: [200, 404],
   });
+  /** Begins and answers a request, which differs from `LIST_REQUEST` only in these fields. */
   const answer = (request: Partial<AnsweredRequest>) => {
     requests.began();
     requests.answered({ ...LIST_REQUEST, ...request });
@@ -63,27 +65,28 @@ it('a request is in flight until it is answered', async () => {
   expect(await inFlight()).toBe(0);
 });
 
-it('answers are counted by status, and requests that the server could not parse are also counted in a metric of their own', async () => {
+it('http_responses_total counts answers by status, and http_unparsed_requests_total counts requests that could not be parsed', async () => {
   const { requests, answer, series } = createRequestMetrics();
-  const responseCounts = (ok: number, notFound: number) => ({
+  const expectedCounts = (ok: number, notFound: number) => ({
     'http_responses_total{status="200"}': ok,
     'http_responses_total{status="404"}': notFound,
   });
-  const responses = async () =>
+  const responseCounts = async () =>
     Object.fromEntries((await series()).entries().filter(([name]) => name.startsWith('http_responses')));
-  expect(await responses()).toStrictEqual(responseCounts(0, 0));
+  expect(await responseCounts()).toStrictEqual(expectedCounts(0, 0));
   for (const request of [{}, {}, { status: undefined }]) answer(request);
   const unparsedRequest = { method: undefined, route: undefined, status: 404, durationMs: undefined };
   for (let n = 0; n < 3; n++) requests.answered({ ...LIST_REQUEST, ...unparsedRequest });
-  expect(await responses()).toStrictEqual(responseCounts(2, 3));
+  expect(await responseCounts()).toStrictEqual(expectedCounts(2, 3));
   const values = await series();
   expect(values.get('http_unparsed_requests_total')).toBe(3);
   expect(values.get('http_requests_in_flight')).toBe(0);
-  const durations = Object.values(nonZero(values, 'http_request_duration_seconds_count'));
-  expect(durations).toStrictEqual([2, 1]);
+  const durationCounts = Object.values(nonZero(values, 'http_request_duration_seconds_count'));
+  // Two requests have the status 200, and one request has no status. The unparsed requests have no duration.
+  expect(durationCounts).toStrictEqual([2, 1]);
 });
 
-it('the durations of requests have one label per common method, and one label for all other methods', async () => {
+it('each common method is a label of the durations, and all other methods have the label OTHER', async () => {
   const { answer, series } = createRequestMetrics();
   const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
   for (const method of common) answer({ method });
@@ -96,7 +99,7 @@ it('the durations of requests have one label per common method, and one label fo
   ]);
 });
 
-it('calls of a deprecated operation are counted by the id of the API key, with any status', async () => {
+it('calls of a deprecated operation are counted per API key, even if the operation fails', async () => {
   const { answer, series } = createRequestMetrics();
   answer({});
   answer({ route: '/v1/pets/:petId' });

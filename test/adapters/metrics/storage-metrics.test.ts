@@ -11,9 +11,10 @@ function createStorageMetrics() {
   return { ...storageMetrics(registry), series: async () => seriesOf(await registry.metrics()) };
 }
 
-it('measure counts the seconds that an operation of a storage takes, and returns the result of the operation', async () => {
+it('measure records how many seconds an operation of a storage takes, and returns the result of the operation', async () => {
   const clock = fakeClock();
   const { measure, series } = createStorageMetrics();
+  // The time before the operation must not be recorded.
   clock.advance(60_000);
   const { promise, resolve } = Promise.withResolvers<string>();
   const result = measure('list_pets')(() => promise);
@@ -35,39 +36,41 @@ it.each([
   ['damaged', new DamagedApiKey('x', 'y')],
   ['ids_exhausted', new PetIdsExhausted()],
   ['bug', new TypeError('x is not a function')],
+  // The kind of an error is used only if the error also has a fault, as the errors of the service have.
   ['bug', Object.assign(new Error('x'), { kind: 'toString' })],
   ['bug', 'no error'],
 ])('measure counts a failure of the kind %s when an operation rejects with %s', async (kind, error) => {
   const { measure, series } = createStorageMetrics();
-  const run = measure('find_pet');
-  const counter = `petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`;
-  const runCounter = 'petstore_storage_operation_duration_seconds_count{operation="find_pet"}';
+  const measureFind = measure('find_pet');
+  const failureCounter = `petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`;
+  const callCounter = 'petstore_storage_operation_duration_seconds_count{operation="find_pet"}';
   // The counters must exist with the value 0. For Prometheus, a counter that begins at 1 has not increased.
   const valuesBefore = await series();
-  expect([counter, runCounter].map((name) => valuesBefore.get(name))).toStrictEqual([0, 0]);
-  await expect(run(() => Promise.reject(error as Error))).rejects.toBe(error);
+  expect([failureCounter, callCounter].map((name) => valuesBefore.get(name))).toStrictEqual([0, 0]);
+  await expect(measureFind(() => Promise.reject(error as Error))).rejects.toBe(error);
   const values = await series();
-  expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({ [counter]: 1 });
-  expect(values.get(runCounter)).toBe(1);
+  expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({ [failureCounter]: 1 });
+  expect(values.get(callCounter)).toBe(1);
 });
 
-it('measure counts no failure when an operation of a storage rejects because of a mistake of the client', async () => {
+it('measure counts no failure when an operation rejects because of a wrong request of the client', async () => {
   const { measure, series } = createStorageMetrics();
-  const refusal = new IdempotencyKeyReused();
-  await expect(measure('insert_pet_once')(() => Promise.reject(refusal))).rejects.toBe(refusal);
+  const clientError = new IdempotencyKeyReused();
+  await expect(measure('insert_pet_once')(() => Promise.reject(clientError))).rejects.toBe(clientError);
   expect(nonZero(await series(), 'petstore_storage_failures_total')).toStrictEqual({});
 });
 
-it('the meter of a storage counts the inserts of each commit', async () => {
+it('insertsCommitted of the meter records how many inserts a commit has', async () => {
   const { meter, series } = createStorageMetrics();
   meter.insertsCommitted(3);
   const values = await series();
   expect(values.get('petstore_storage_commit_inserts_sum')).toBe(3);
+  // The bucket "le=2" counts the commits that have at most 2 inserts.
   expect(values.get('petstore_storage_commit_inserts_bucket{le="2"}')).toBe(0);
   expect(values.get('petstore_storage_commit_inserts_bucket{le="4"}')).toBe(1);
 });
 
-it('the meter of a storage counts connections, and the calls that wait for a connection or are refused one', async () => {
+it('the meter counts open connections, used connections, waiting calls, and calls that were refused a connection', async () => {
   const { meter, series } = createStorageMetrics();
   const connectionMetrics = async () => {
     const values = await series();

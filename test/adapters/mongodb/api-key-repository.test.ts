@@ -13,25 +13,27 @@ import { noMongo, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
+/** Lets a test store a document that the validator of the collection would refuse. */
 const WITHOUT_VALIDATION = { bypassDocumentValidation: true } as const;
-const at = new Date(1_797_000_000_001);
+const changeTime = new Date(1_797_000_000_001);
 const key = aKey(1, { rateLimit: { requests: 600, seconds: 60 } });
+/** For each method that changes a key: a call with `key`. */
 const callOf = {
   insert: (keys: ApiKeyRepository) => keys.insert(key),
-  revoke: (keys: ApiKeyRepository) => keys.revoke(key.id, at),
-  expire: (keys: ApiKeyRepository) => keys.expire(key.id, at),
-  recordUse: (keys: ApiKeyRepository) => keys.recordUse(new Map([[key.id, at]])),
+  revoke: (keys: ApiKeyRepository) => keys.revoke(key.id, changeTime),
+  expire: (keys: ApiKeyRepository) => keys.expire(key.id, changeTime),
+  recordUse: (keys: ApiKeyRepository) => keys.recordUse(new Map([[key.id, changeTime]])),
 };
 
-async function open(url: string) {
+async function openKeys(url: string) {
   const client = await openClient(url);
   return { keys: new MongoApiKeyRepository(client.db, client.reads), ...client };
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
-  it('are stored as documents that have the id of the key as _id, and all other fields of the key under their own names', async () => {
+  it('are documents whose _id is the id of the key, and whose other fields are the fields of the key', async () => {
     const { url, db } = await emptyDatabase();
-    const { keys } = await open(url);
+    const { keys } = await openKeys(url);
     await keys.insert(key);
     await keys.insert(aKey(2));
     for (const method of ['revoke', 'expire', 'recordUse'] as const) await callOf[method](keys);
@@ -39,21 +41,23 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
     const { id: _id, ...fields } = key;
     const { id: otherId, ...otherFields } = aKey(2);
     expect(await db.collection('api_keys').find().sort({ _id: 1 }).toArray()).toStrictEqual([
-      { _id, ...fields, revokedAt: at, expiresAt: at, lastUsedAt: at },
+      { _id, ...fields, revokedAt: changeTime, expiresAt: changeTime, lastUsedAt: changeTime },
       { _id: otherId, ...otherFields },
     ]);
   });
 
-  it('are found by one query when many are requested at the same time, and the next query begins 5 ms later at the earliest', async () => {
+  it('are found with at most one query per 5 ms, which has the ids of all keys requested in this time', async () => {
     const { url } = await emptyDatabase();
-    const { keys, commands } = await open(url);
+    const { keys, commands } = await openKeys(url);
     await Promise.all(numbers(50).map((n) => keys.insert(aKey(n))));
     await keys.list();
     commands.length = 0;
     const countKeysPerQuery = () => commands.map(({ command }) => command['filter']._id.$in.length);
-    // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
+    // The fake timers replace the global functions, which the adapter calls. The timers of the driver stay real,
+    // because the driver imports them from `node:timers`.
     const clock = fakeClock('setTimeout', 'clearTimeout');
 
+    // Requests 100 different keys, each of them twice. Only the first 50 keys exist.
     const requestedNumbers = Array.from({ length: 200 }, (_, n) => n % 100);
     const foundKeys = await Promise.all(requestedNumbers.map((n) => keys.findById(aKey(n).id)));
 
@@ -62,6 +66,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
     foundKeys[0]!.createdAt.setTime(0);
     expect(foundKeys[100]).toStrictEqual(aKey(0));
     const laterCalls = [keys.findById(aKey(1).id), keys.findById(aKey(2).id)];
+    // 4 ms after the first query, no second query is sent.
     clock.advance(4);
     await nextTurn();
     expect(countKeysPerQuery()).toStrictEqual([100]);
@@ -72,14 +77,15 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
     expect(countKeysPerQuery()).toStrictEqual([100, 2, 1]);
   });
 
-  it('are all marked as used by one command, which adds no document for an unknown key', async () => {
+  it('are marked as used with one command for all keys, which adds no document for an unknown key', async () => {
     const { url, db } = await emptyDatabase();
-    const { keys, commands } = await open(url);
+    const { keys, commands } = await openKeys(url);
     await keys.insert(aKey(1));
     commands.length = 0;
 
-    await keys.recordUse(new Map([1, 2, 3].map((n) => [aKey(n).id, at])));
+    await keys.recordUse(new Map([1, 2, 3].map((n) => [aKey(n).id, changeTime])));
 
+    // With `ordered: false`, the server changes the other keys even if it cannot change one of them.
     expect(commands.map(({ commandName, command }) => [commandName, command['ordered']])).toStrictEqual([
       ['update', false],
     ]);
@@ -88,16 +94,17 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
 
   it.each([
     { method: 'insert', command: 'insert', expected: key },
-    { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
-    { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
-    { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-  ] as const)('are changed only once if $method is sent twice', async ({ method, command, expected }) => {
+    { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: changeTime } },
+    { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: changeTime } },
+    { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: changeTime } },
+  ] as const)('are changed once if the reply to $method is lost', async ({ method, command, expected }) => {
     const { url } = await emptyDatabase();
-    const { keys: directKeys } = await open(url);
+    const { keys: directKeys } = await openKeys(url);
     if (method !== 'insert') await directKeys.insert(key);
-    // `retryWrites` is off, because the server would recognise a retry of the driver as the same command.
+    // `retryWrites` is off so that the adapter, and not the driver, repeats the command. The server would recognise a
+    // command that the driver repeats, and would not execute it again.
     const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
-    const { keys, sent } = await open(proxyUrl);
+    const { keys, sent } = await openKeys(proxyUrl);
     proxy.loseReplies(command, 1);
 
     const result = await callOf[method](keys);
@@ -108,10 +115,10 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${noMongo}`, () => {
     expect(await directKeys.list()).toStrictEqual([expected]);
   });
 
-  // proof/damage/wrong-documents.test.ts tries damage to every other field, with values of every type.
-  it('are never returned with a damaged field, and the list of keys quotes no _id that is not the id of a key', async () => {
+  // proof/damage/wrong-documents.test.ts damages every other field, with values of every type.
+  it('are not returned if a field is damaged, and the list of keys does not quote an invalid _id', async () => {
     const { url, db } = await emptyDatabase();
-    const { keys } = await open(url);
+    const { keys } = await openKeys(url);
     const documents = db.collection<{ _id: string | ObjectId }>('api_keys');
     await keys.insert(aKey(1));
     await keys.insert(aKey(2));

@@ -14,13 +14,16 @@ import { PEM_FILES } from '../../support/tls/pem-files.ts';
 const skipNote = (await sharedMongo())?.kind === 'process' ? '' : ' (left out: no mongod process)';
 
 const readFiles = (...files: readonly string[]) => files.map((file) => readFileSync(file, 'utf8')).join('');
-/** `ca`: the authority that a side trusts. `own`: the certificate that a side shows, with its private key. */
+/**
+ * The contents of the certificate files of the server or of the client. `ca`: the authority that the owner of the files
+ * trusts. `own`: the certificate that the owner sends, with the private key.
+ */
 const OLD_FILES = { ca: readFiles(PEM_FILES.root), own: readFiles(PEM_FILES.cert, PEM_FILES.key) };
 const NEW_FILES = { ca: readFiles(PEM_FILES.otherAuthority), own: readFiles(PEM_FILES.otherAuthority) };
 
 /**
- * Starts a mongod that shows a certificate, and that requires a certificate of every client. `replaceFiles` replaces
- * the certificate files of the client.
+ * Starts a mongod that uses TLS, and that requires a certificate from every client. `replaceFiles` replaces the files
+ * of the client. `restartWithNewFiles` restarts the mongod, which then uses `NEW_FILES`.
  */
 async function startTlsMongod() {
   const { path: directory, remove } = await temporaryDirectory('mongod', { inMemory: true });
@@ -48,7 +51,7 @@ async function startTlsMongod() {
 }
 
 describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${skipNote}`, () => {
-  it('are read again when a connection fails, and the last log line has the newest error until the files are valid', async () => {
+  it('are read again after each failed connection, and the log has the newest error until a connection succeeds', async () => {
     const { url, address, replaceFiles, restartWithNewFiles } = await startTlsMongod();
     const warnings: string[] = [];
     const log = { warn: (line: string) => void warnings.push(line) };
@@ -59,15 +62,15 @@ describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${ski
     await expect.poll(() => warnings.at(-1), { timeout: 20_000 }).toContain(reason);
     await expect(probe.check()).rejects.toThrow(reason);
     replaceFiles({ ...NEW_FILES, ca: '' });
-    const unusableFiles =
+    const unusableFilesLine =
       /^the new certificates for MongoDB cannot be used, so the old ones stay in use: error:.*no start line$/;
-    await expect.poll(() => warnings.at(-1)).toMatch(unusableFiles);
+    await expect.poll(() => warnings.at(-1)).toMatch(unusableFilesLine);
     replaceFiles(NEW_FILES);
     await expect.poll(() => warnings.at(-1)).toBe(`MongoDB has a primary again: ${address}`);
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
   });
 
-  it('are read again when the service receives a SIGHUP, and the service continues', async () => {
+  it('are read again when the service receives SIGHUP, and unusable files do not interrupt the service', async () => {
     const { url, replaceFiles, restartWithNewFiles } = await startTlsMongod();
     const service = runService({ DATABASE_URL: url, API_KEYS: KEY });
     const readyz = `${await service.url()}/readyz`;
@@ -83,6 +86,7 @@ describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${ski
     await restartWithNewFiles();
     await expect.poll(readStatus, { timeout: 20_000 }).toBe(200);
     await stop(service);
+    // The service read the new files before the server restarted, so no connection failed because of a certificate.
     expect(service.log.filter(({ msg }) => String(msg).includes('SELF_SIGNED'))).toStrictEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { databasePool, freshDatabase, isConfirmation, openClient } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
-import { sentCommands as checkedCommands } from '../../support/watch-commands.ts';
+import { sentCommands } from '../../support/watch-commands.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -22,10 +22,11 @@ async function open(url: string) {
   return { ports, commands };
 }
 
-// In every test with MongoDB, `watchCommands` rejects each write that does not wait for the journals of a majority of
-// the members, and each read of documents that a majority may not have.
-it.skipIf(mongo === undefined)('watchCommands checks every command of a storage in MongoDB', async () => {
-  checkedCommands.clear();
+// `watchCommands` runs in every test with MongoDB. It rejects a write that does not wait until a majority of the members
+// has the write in their journals. It rejects a read that may return documents that only a minority has. `sentCommands`
+// lists what `watchCommands` has checked. This test proves that no command of the methods below is missing there.
+it.skipIf(mongo === undefined)('watchCommands checks each kind of command of a MongoDB storage', async () => {
+  sentCommands.clear();
   const { url, db } = await freshDatabase(mongo!, { migrated: false });
   await db.createCollection('pets');
   await migrate(url);
@@ -44,7 +45,8 @@ it.skipIf(mongo === undefined)('watchCommands checks every command of a storage 
   await keys.revoke(aKey(1).id, at(1));
   await keys.recordUse(new Map([[aKey(1).id, at(2)]]));
 
-  expect([...checkedCommands].toSorted().join(', ')).toBe(
+  // Each text is the name of a command and a collection. `majority` is the commit quorum of an index build.
+  expect([...sentCommands].toSorted().join(', ')).toBe(
     'aggregate pets, collMod pets, commitTransaction 1, create api_keys, create rate_limits, createIndexes pets majority, ' +
       'createIndexes rate_limits majority, delete pets, find api_keys, find pets, ' +
       'find rate_limits, find schema, findAndModify api_keys, insert api_keys, ' +
@@ -54,21 +56,21 @@ it.skipIf(mongo === undefined)('watchCommands checks every command of a storage 
 
 type Ports = Awaited<ReturnType<typeof open>>['ports'];
 
-// A client confirms the primary: it asks the server whether it is the primary for a majority of the members.
-// confirmations.test.ts tests what happens after an election.
+// A client confirms the primary: it asks the server whether a majority of the members still has the server as primary.
+// confirmations.test.ts tests the confirmations after an election.
 it.skipIf(mongo === undefined).each<readonly [string, (ports: Ports) => Promise<unknown>]>([
-  ['insert() of a pet', ({ pets }) => pets.insert(aPet())],
-  ['findById() of a pet', ({ pets }) => pets.findById(1n)],
-  ['list() of pets', ({ pets }) => pets.list({ limit: 10 })],
-  ['list() of pets with a status', ({ pets }) => pets.list({ limit: 10, status: 'sold' })],
-  ['findById() of an API key', ({ keys }) => keys.findById(aKey().id)],
-  ['list() of API keys', ({ keys }) => keys.list()],
-  ['greatestId() of the archive', ({ archive }) => archive.greatestId()],
-  ['lastId() of the archive', ({ archive }) => archive.lastId()],
-  ['count() of the archive', ({ archive }) => archive.count(1n)],
-  ['read() of the archive', ({ archive }) => archive.read(0n, 10)],
-  ['write() of the archive', ({ archive }) => archive.write([anArchivedPet({ id: 1n })])],
-])('a MongoDB client confirms the primary in its first command only: it calls %s', async (_, call) => {
+  ['pets.insert()', ({ pets }) => pets.insert(aPet())],
+  ['pets.findById()', ({ pets }) => pets.findById(1n)],
+  ['pets.list()', ({ pets }) => pets.list({ limit: 10 })],
+  ['pets.list() with a status', ({ pets }) => pets.list({ limit: 10, status: 'sold' })],
+  ['keys.findById()', ({ keys }) => keys.findById(aKey().id)],
+  ['keys.list()', ({ keys }) => keys.list()],
+  ['archive.greatestId()', ({ archive }) => archive.greatestId()],
+  ['archive.lastId()', ({ archive }) => archive.lastId()],
+  ['archive.count()', ({ archive }) => archive.count(1n)],
+  ['archive.read()', ({ archive }) => archive.read(0n, 10)],
+  ['archive.write()', ({ archive }) => archive.write([anArchivedPet({ id: 1n })])],
+])('a new MongoDB client confirms the primary once, before the other commands of %s', async (_, call) => {
   const { url } = await emptyDatabase();
   const { ports, commands } = await open(url);
   await call(ports);

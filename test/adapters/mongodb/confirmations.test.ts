@@ -9,19 +9,20 @@ const TIMEOUT_MS = 10_000;
 type Server = { readonly address: string; readonly type: string; readonly setName: string | null };
 
 /**
- * The members of a replica set. `primary` is "ADDRESS TERM": each election begins a new term, with a greater number.
- * `others` are the types of the other members.
+ * The members of a replica set, as the driver reports them. `primary` has the form "ADDRESS TERM". A term is the time
+ * from one election to the next. Each term has a number. `others` are the types of the other members: the driver cannot
+ * reach a member of the type `Unknown`, and has not yet reached a member of the type `PossiblePrimary`.
  */
 const members = (primary: string, ...others: readonly string[]): Server[] => [
-  { address: primary.split(' ')[0]!, type: 'RSPrimary', setName: 'rs', ...electionOf(primary) },
+  { address: primary.split(' ')[0]!, type: 'RSPrimary', setName: 'rs', ...electionFields(primary) },
   ...others.map((type, n) => ({ address: `other-${n}`, type, setName: type === 'Unknown' ? null : 'rs' })),
 ];
-const electionOf = (primary: string) => ({ electionId: { toHexString: () => primary.split(' ')[1] } });
+const electionFields = (primary: string) => ({ electionId: { toHexString: () => primary.split(' ')[1] } });
 const TWO_SECONDARIES = ['RSSecondary', 'RSSecondary'] as const;
 
 /**
  * A model of the driver. It reports the members as the driver does. A confirmation is a read that asks the primary
- * whether it is still the primary: the model keeps each confirmation until the test answers it.
+ * whether it is still the primary. A confirmation stays open until the test calls `answerConfirmation`.
  */
 class DriverModel {
   readonly client = new EventEmitter();
@@ -52,7 +53,7 @@ class DriverModel {
     await vi.waitUntil(() => this.confirmations.length >= count, { interval: 1, timeout: 10_000 });
   }
 
-  /** Answers the oldest open confirmation: with success, or with the error. */
+  /** Answers the oldest open confirmation with success, or with the error if there is one. */
   async answerConfirmation(error?: Error): Promise<void> {
     await this.waitForConfirmations(this.#answeredCount + 1);
     const { resolve, reject } = this.confirmations[this.#answeredCount++]!;
@@ -64,22 +65,23 @@ class DriverModel {
 let driver: DriverModel;
 beforeEach(() => {
   driver = new DriverModel();
-  // The pause before a retry is random. This value makes the pause as short as possible.
+  // The pause before a retry is random. The random number 0 makes the pause as short as possible.
   vi.spyOn(Math, 'random').mockReturnValue(0);
 });
 afterEach(() => void vi.restoreAllMocks());
 
+/** Reads once. A miss is a result that means that the read found nothing. */
 const read = <T>(work: () => Promise<T>, isMiss?: (result: T) => boolean) =>
   driver.reads.read(TIMEOUT_MS, work, isMiss);
 
-/** Makes a first read, and so confirms the primary. */
+/** Reads once, and answers the confirmation that ConfirmedReads sends before this read. */
 async function confirmPrimary(): Promise<void> {
-  const first = read(async () => 'first');
+  const firstRead = read(async () => 'first');
   await driver.answerConfirmation();
-  await first;
+  await firstRead;
 }
 
-it('ConfirmedReads confirms the primary once, with a linearizable read before the first read', async () => {
+it('ConfirmedReads confirms the primary once, with a linearizable read before the first other read', async () => {
   const work = vi.fn<() => Promise<string>>(async () => 'pets');
   const reading = read(work);
   await nextTurn();
@@ -97,7 +99,7 @@ it('ConfirmedReads confirms the primary once, with a linearizable read before th
   expect(work).toHaveBeenCalledTimes(2);
 });
 
-it('ConfirmedReads confirms the primary and reads again after a miss, which is a read that found nothing', async () => {
+it('after a miss (a read that found nothing), ConfirmedReads confirms the primary and reads again', async () => {
   await confirmPrimary();
   const isMiss = (result: number) => result === 1;
   let readCount = 0;
@@ -110,7 +112,7 @@ it('ConfirmedReads confirms the primary and reads again after a miss, which is a
   expect(driver.confirmations).toHaveLength(2);
 });
 
-it('ConfirmedReads does not read again after a miss if it confirmed the primary right before this read', async () => {
+it('after a miss, ConfirmedReads does not read again if it confirmed the primary immediately before the miss', async () => {
   const work = vi.fn<() => Promise<void>>(async () => {});
   const missing = read(work, () => true);
   await driver.answerConfirmation();
@@ -122,9 +124,9 @@ it('ConfirmedReads does not read again after a miss if it confirmed the primary 
 
 it.each([
   ['confirms a different member that becomes primary', 'a 1', 'b 2', 2],
-  ['confirms the same member if it becomes primary in a new term', 'a 1', 'a 3', 2],
-  ['does not confirm a member again that stays primary', 'a 1', 'a 1', 1],
-])('after a first confirmation, ConfirmedReads %s', async (_, primaryBefore, primaryAfter, confirmations) => {
+  ['confirms the same primary again after it wins a new election', 'a 1', 'a 3', 2],
+  ['does not confirm the same primary again without an election', 'a 1', 'a 1', 1],
+])('ConfirmedReads %s', async (_, primaryBefore, primaryAfter, confirmations) => {
   driver.reportMembers(members(primaryBefore, ...TWO_SECONDARIES));
   await confirmPrimary();
   driver.reportMembers(members(primaryAfter, ...TWO_SECONDARIES));
@@ -135,12 +137,12 @@ it.each([
   expect(driver.confirmations).toHaveLength(confirmations);
 });
 
-it('ConfirmedReads does not confirm a primary again if the first topology event names the same primary', async () => {
+it('ConfirmedReads does not confirm the primary again when the first event of the driver reports no election', async () => {
   await confirmPrimary();
-  const [primary, ...others] = members('a 1', ...TWO_SECONDARIES);
-  const before = { servers: new Map([[primary!.address, primary]]) };
-  const after = { servers: new Map([primary!, ...others].map((server) => [server.address, server])) };
-  driver.client.emit('topologyDescriptionChanged', { previousDescription: before, newDescription: after });
+  const servers = members('a 1', ...TWO_SECONDARIES);
+  const previousDescription = { servers: new Map([[servers[0]!.address, servers[0]]]) };
+  const newDescription = { servers: new Map(servers.map((server) => [server.address, server])) };
+  driver.client.emit('topologyDescriptionChanged', { previousDescription, newDescription });
 
   expect(await read(async () => 'pets')).toBe('pets');
 });
@@ -149,39 +151,39 @@ it('ConfirmedReads repeats a read if the primary changes during the read or duri
   driver.reportMembers(members('z 0', ...TWO_SECONDARIES));
   const results = ['stale', 'stale', 'pets'];
   const work = vi.fn<() => Promise<string | undefined>>(async () => {
+    // This is the second read.
     if (results.length === 2) driver.reportMembers(members('b 2', ...TWO_SECONDARIES));
     return results.shift();
   });
   const reading = read(work);
   await driver.waitForConfirmations(1);
   driver.reportMembers(members('a 1', ...TWO_SECONDARIES));
+  // ConfirmedReads confirms z, then a, then b.
   for (const _ of ['z', 'a', 'b']) await driver.answerConfirmation();
 
   expect(await reading).toBe('pets');
   expect(work).toHaveBeenCalledTimes(3);
 });
 
-it.each<readonly [string, readonly Server[], boolean]>([
-  ['one member of three', members('a 1', 'Unknown', 'Unknown'), true],
-  ['one member of three, and perhaps a second', members('a 1', 'PossiblePrimary', 'Unknown'), true],
-  ['two members of three', members('a 1', 'RSSecondary', 'Unknown'), false],
-  ['two members of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
-  ['three members of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
-])(
-  'ConfirmedReads confirms every read exactly if the driver reaches no majority of the members: it reaches %s',
-  async (_, servers, isConfirmed) => {
-    driver.reportMembers(members('a 1', ...TWO_SECONDARIES));
-    await confirmPrimary();
-    driver.reportMembers(servers);
+it.each<readonly [string, string, readonly Server[], boolean]>([
+  ['every read', 'one member of three', members('a 1', 'Unknown', 'Unknown'), true],
+  ['every read', 'one member, and not yet a second', members('a 1', 'PossiblePrimary', 'Unknown'), true],
+  ['no read', 'two members of three', members('a 1', 'RSSecondary', 'Unknown'), false],
+  ['every read', 'two members of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
+  ['no read', 'three members of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
+])('ConfirmedReads confirms %s while the driver reaches %s', async (_, _members, servers, isConfirmed) => {
+  driver.reportMembers(members('a 1', ...TWO_SECONDARIES));
+  await confirmPrimary();
+  driver.reportMembers(servers);
 
-    for (const result of ['miss', 'second']) {
-      const reading = read(
-        async () => result,
-        (readResult) => isConfirmed && readResult === 'miss',
-      );
-      if (isConfirmed) await driver.answerConfirmation();
-      expect(await reading).toBe(result);
-    }
-    expect(driver.confirmations).toHaveLength(isConfirmed ? 3 : 1);
-  },
-);
+  // A miss is not confirmed again, because the confirmation before its read is enough.
+  for (const result of ['miss', 'second']) {
+    const reading = read(
+      async () => result,
+      (readResult) => isConfirmed && readResult === 'miss',
+    );
+    if (isConfirmed) await driver.answerConfirmation();
+    expect(await reading).toBe(result);
+  }
+  expect(driver.confirmations).toHaveLength(isConfirmed ? 3 : 1);
+});

@@ -12,12 +12,12 @@ import { listenOnLoopback } from '../../../support/on-loopback.ts';
 import { noMongo, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
-const hosts = { hosts: ['one:1', 'two:2'], dbName: 'shop' };
-const client = clientOf({ ...hosts, credentials: { source: 'admin' } });
-const SERVER = 'MongoDB at one:1, two:2, database "shop":';
+const location = { hosts: ['one:1', 'two:2'], dbName: 'shop' };
+const client = clientOf({ ...location, credentials: { source: 'admin' } });
+const MESSAGE_START = 'MongoDB at one:1, two:2, database "shop":';
 
 it.each<readonly [MongoClient, Error, string]>([
-  [client, new MongoError('no connection'), `${SERVER} no connection`],
+  [client, new MongoError('no connection'), `${MESSAGE_START} no connection`],
   [
     clientOf({ srvHost: 'cluster.example', hosts: [], dbName: 'shop' }),
     new MongoError('no connection'),
@@ -26,38 +26,38 @@ it.each<readonly [MongoClient, Error, string]>([
   [
     client,
     Object.assign(new Error('getaddrinfo ENOTFOUND one'), { code: 'ENOTFOUND' }),
-    `${SERVER} getaddrinfo ENOTFOUND one`,
+    `${MESSAGE_START} getaddrinfo ENOTFOUND one`,
   ],
   [
     client,
     new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
-    `${SERVER} Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin`,
+    `${MESSAGE_START} Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin`,
   ],
-  // The error of MongoDB Atlas for a wrong password.
+  // MongoDB Atlas sends this error when a password is wrong.
   [
     client,
     new MongoServerError({ code: 8000, codeName: 'AtlasError', message: 'bad auth : me' }),
-    `${SERVER} AtlasError (8000): wrong password, or no such user in the database "admin"; ` +
+    `${MESSAGE_START} AtlasError (8000): wrong password, or no such user in the database "admin"; ` +
       'authSource names the database that has the user, often admin',
   ],
-])('toSetupError makes one line for the operator: $2', (failedClient, error, line) => {
+])('toSetupError returns an error that names the server and the problem: $2', (failedClient, error, line) => {
   expect(toSetupError(failedClient, error)).toStrictEqual(new StorageSetupError(line));
 });
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])(
-  'toSetupError returns an error unchanged if neither the driver nor the system threw it: %s',
+  'toSetupError returns an error unchanged if it is not of the driver or the system: %s',
   (error) => {
     expect(toSetupError(client, error)).toBe(error);
   },
 );
 
-/** A limit of 28 hours, which no test reaches: an unusable server is refused immediately. */
-const FOREVER = 'serverSelectionTimeoutMS=100000000';
+/** Lets the driver wait for a usable server for 28 hours. No test waits so long. */
+const NO_TIME_LIMIT = 'serverSelectionTimeoutMS=100000000';
 
 /**
- * Starts a TCP server. Returns its address.
+ * Starts a TCP server, which calls `serve` for each connection. Returns the address of the server.
  *
- * @param openSockets the function adds every open socket to this set, and removes every closed socket
+ * @param openSockets the set in which the server keeps its open sockets
  */
 async function listen(serve: (socket: Socket) => unknown, openSockets = new Set<Socket>()): Promise<string> {
   const server = createServer((socket) => {
@@ -74,8 +74,8 @@ async function listen(serve: (socket: Socket) => unknown, openSockets = new Set<
 }
 
 /**
- * Answers every command of a connection as a MongoDB server in this state answers `hello`. The format of the messages:
- * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
+ * Returns a function for {@link listen}, which answers every command as a MongoDB server in this state answers `hello`.
+ * The format of the messages: https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
  */
 function answerWith(state: () => Document) {
   const OPCODES = { query: 2004, reply: 1, msg: 2013 };
@@ -85,13 +85,14 @@ function answerWith(state: () => Document) {
       receivedBytes = Buffer.concat([receivedBytes, bytes]);
       while (receivedBytes.length >= 4 && receivedBytes.length >= receivedBytes.readInt32LE()) {
         const hello = BSON.serialize({ ok: 1, minWireVersion: 0, maxWireVersion: 21, ...state() });
-        // The first message of a connection has the old form of a query, which old servers understand.
+        // A client sends its first message in an old format, as a query, because all servers understand this format.
         const isQuery = receivedBytes.readInt32LE(12) === OPCODES.query;
+        // The bytes before the document in a reply: 36 in the old format, 21 in the new format.
         const header = Buffer.alloc(isQuery ? 36 : 21);
         header.writeInt32LE(header.length + hello.length);
         header.writeInt32LE(receivedBytes.readInt32LE(4), 8);
         header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
-        // The number of documents in the reply.
+        // A reply in the old format has the number of its documents.
         if (isQuery) header.writeInt32LE(1, 32);
         socket.write(Buffer.concat([header, hello]));
         receivedBytes = receivedBytes.subarray(receivedBytes.readInt32LE());
@@ -101,14 +102,16 @@ function answerWith(state: () => Document) {
 }
 
 const ADVICE = 'check the hosts, replicaSet and tls in the URL';
+/** Fields in the answer to `hello` of a member of a replica set. */
 const MEMBER = { setName: 'pair', me: 'one:1' };
 
+// The wire version 21 means MongoDB 7.0, and the wire version 25 means MongoDB 8.0.
 it.each<readonly [string, Document, number]>([
   ['no warning about a standalone server of version 7.0', { maxWireVersion: 21 }, 0],
   ['one warning about a standalone server of version 8.0', { maxWireVersion: 25 }, 1],
   ['one warning about a standalone server of a later version', { maxWireVersion: 29 }, 1],
   ['no warning about a member of a replica set of version 8.0', { ...MEMBER, maxWireVersion: 25 }, 0],
-])('connect warns of servers that can lose acknowledged pets: it logs %s', async (_, state, warningCount) => {
+])('connect logs %s, because of lost pets', async (_, state, warningCount) => {
   const address = await listen(answerWith(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
@@ -126,6 +129,7 @@ it.each<readonly [string, Document, number]>([
   );
 });
 
+/** The answer of the server to `hello`, the options of the URL, and the end of the message. */
 it.each<readonly [Document, string, string]>([
   [
     { isWritablePrimary: true, msg: 'isdbgrid' },
@@ -145,14 +149,14 @@ it.each<readonly [Document, string, string]>([
     `: no server fits; ${ADVICE}`,
   ],
 ])(
-  'a server that is not a usable primary is refused, and its connection is closed immediately: %o',
+  'connect immediately refuses a server that is not a usable primary, and closes its connections: %o',
   { timeout: 20_000 },
   async (state, query, problem) => {
     const openSockets = new Set<Socket>();
     const serve = answerWith(() => state);
     const address = await listen(serve, openSockets);
 
-    await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
+    await expect(connect(`mongodb://${address}/shop?${NO_TIME_LIMIT}&${query}`)).rejects.toThrow(
       new StorageSetupError(`MongoDB at ${address}, database "shop"${problem}`),
     );
     await expect.poll(() => openSockets.size).toBe(0);
@@ -160,21 +164,22 @@ it.each<readonly [Document, string, string]>([
 );
 
 it.each<readonly [string, Document]>([
-  ['of a replica set without a primary', { ...MEMBER, secondary: true }],
-  ['that has been elected, but accepts no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
-])('a direct connection waits for a member %s', async (_, stateBefore) => {
-  let answers = 0;
+  ['its replica set has a primary', { ...MEMBER, secondary: true }],
+  ['it accepts writes, if it has just been elected', { ...MEMBER, secondary: true, primary: 'one:1' }],
+])('a direct connection to a member waits until %s', async (_, stateBefore) => {
+  let answerCount = 0;
   const stateAfter = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
-  const address = await listen(answerWith(() => (++answers < 6 ? stateBefore : stateAfter)));
-  const connectedClient = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
+  const address = await listen(answerWith(() => (++answerCount < 6 ? stateBefore : stateAfter)));
+  const connectedClient = await connect(`mongodb://${address}/shop?directConnection=true&${NO_TIME_LIMIT}`);
   onTestFinished(() => connectedClient.close());
 
-  expect(answers).toBeGreaterThanOrEqual(6);
+  expect(answerCount).toBeGreaterThanOrEqual(6);
 });
 
-it('a direct connection waits for at most serverSelectionTimeoutMS until its member is the primary', async () => {
+it('a direct connection fails if its member does not become primary within serverSelectionTimeoutMS', async () => {
   const { advance } = fakeClock();
   const state = () => {
+    // Each answer takes 600 ms.
     advance(600);
     return { ...MEMBER, secondary: true };
   };
@@ -188,25 +193,25 @@ const answerBadRequest = (socket: Socket) => {
   socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
 };
 
-/** The options of the URL, the behaviour of the server, and the reason in the error. */
+/** Servers that are not MongoDB: the options of the URL, the function for `listen`, and the reason in the message. */
 const FOREIGN_SERVERS: readonly (readonly [string, (socket: Socket) => unknown, RegExp])[] = [
   ['connectTimeoutMS=300', () => {}, /^connection <monitor> to \S+ timed out$/],
   ['', answerBadRequest, /^connection <monitor> to \S+ closed$/],
   ['tls=true', answerBadRequest, /^ERR_SSL_WRONG_VERSION_NUMBER$/],
 ];
 
-it('each function that opens a database refuses a server that is not MongoDB, and names it without the password', async () => {
+it('each function that opens a database refuses a server that is not MongoDB, and does not quote the password', async () => {
   const refusals = FOREIGN_SERVERS.map(async ([query, serve, reason]) => {
     const address = await listen(serve);
     const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
-    const [before, after] = [
+    const [start, end] = [
       `MongoDB at ${address}, database "shop": no primary; members: ${address}: `,
       `; ${ADVICE}`,
     ];
     for (const open of [openService, migrate, openMongoArchive]) {
       const message = await setupErrorOf(open(url));
-      expect(message.startsWith(before) && message.endsWith(after)).toBe(true);
-      expect(message.slice(before.length, -after.length)).toMatch(reason);
+      expect(message.startsWith(start) && message.endsWith(end)).toBe(true);
+      expect(message.slice(start.length, -end.length)).toMatch(reason);
     }
   });
   await Promise.all(refusals);
@@ -219,21 +224,23 @@ it('connect rejects with each host and its error code, in one line, when no host
   );
 });
 
-it('connect logs after 2 s without an answer how long it continues to try, without the password', async () => {
-  // Only the timers of the adapter are fake. The driver imports its timers from `node:timers`, so they stay real.
+it('after 2 s without an answer, connect logs for how long it will try, and does not log the password', async () => {
+  // The fake timers replace the global functions, which the adapter calls. The timers of the driver stay real, because
+  // the driver imports them from `node:timers`.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const host = await listen(() => {});
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
-  const start = () =>
+  const tryToConnect = () =>
     Promise.allSettled([
       connect(`mongodb://me:secret@${host}/shop?serverSelectionTimeoutMS=100`, {}, { log }),
     ]);
-  const rejection = [{ status: 'rejected', reason: expect.any(StorageSetupError) }];
-  expect(await start()).toMatchObject(rejection);
+  const rejectedOutcome = [{ status: 'rejected', reason: expect.any(StorageSetupError) }];
+  expect(await tryToConnect()).toMatchObject(rejectedOutcome);
+  // The first attempt failed before 2 s had passed, and has stopped the timer of its warning.
   expect(vi.getTimerCount()).toBe(0);
-  const slowStart = start();
+  const slowAttempt = tryToConnect();
   vi.advanceTimersByTime(1_999);
   expect(warnings).toStrictEqual([]);
   vi.advanceTimersByTime(1);
@@ -241,23 +248,23 @@ it('connect logs after 2 s without an answer how long it continues to try, witho
   expect(warnings).toStrictEqual([
     `MongoDB at ${host}, database "shop": no primary yet; still trying for up to 0.1 s`,
   ]);
-  expect(await slowStart).toMatchObject(rejection);
+  expect(await slowAttempt).toMatchObject(rejectedOutcome);
 });
 
-describe.skipIf(mongo === undefined)(`a real MongoDB${noMongo}`, () => {
+describe.skipIf(mongo === undefined)(`openService with a real MongoDB${noMongo}`, () => {
   const url = (query: string) => `${mongo!.url('petstore')}&${query}`;
 
   it.each([
     ['compressors=snappy,zlib', 'snappy'],
     ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
-  ])('is not opened with an option whose module petstore does not have: %s', async (option, module) => {
+  ])('refuses an option that needs a module that petstore does not have: %s', async (option, module) => {
     await expect(openService(url(option))).rejects.toThrow(
       `: an option of the URL needs the module ${module}, which petstore does not have: leave it out`,
     );
   });
 
-  it('is not opened when it does not know the user, and the message has neither the user name nor the password', async () => {
-    const withUser = url(FOREVER).replace('://', '://tom:secret@');
+  it('refuses a user that MongoDB does not know, and quotes neither the user name nor the password', async () => {
+    const withUser = url(NO_TIME_LIMIT).replace('://', '://tom:secret@');
     const error = await openService(withUser).catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(StorageSetupError);
@@ -268,8 +275,12 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${noMongo}`, () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(`a connection that takes too long${noMongo}`, () => {
-  /** @param slowAttempts how many of the first attempts to connect take too long */
+describe.skipIf(mongo === undefined)(`connect through a slow proxy${noMongo}`, () => {
+  /**
+   * Connects through a proxy that forwards nothing during the first attempts. The driver ends each of them after 100 ms.
+   *
+   * @param slowAttempts how many attempts are too slow
+   */
   async function connectSlowly(slowAttempts: number, onRefused = () => {}) {
     const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
     const { url, proxy } = await throughProxy(mongo!.url('petstore'), options);
@@ -289,7 +300,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${noMongo}
     return { connecting, timesRefused: () => refusedCount };
   }
 
-  it('is requested again', async () => {
+  it('requests a connection again after a slow attempt', async () => {
     const { connecting, timesRefused } = await connectSlowly(1);
     const connectedClient = await connecting;
     onTestFinished(() => connectedClient.close());
@@ -298,7 +309,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${noMongo}
     expect(await connectedClient.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
   });
 
-  it('is requested again until serverSelectionTimeoutMS has passed', async () => {
+  it('requests no further connection after serverSelectionTimeoutMS', async () => {
     const { advance } = fakeClock();
     const { connecting, timesRefused } = await connectSlowly(3, () => advance(1_500));
 

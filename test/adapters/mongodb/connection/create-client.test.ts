@@ -2,13 +2,14 @@ import { expect, it } from 'vitest';
 import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 
+/** The options that a connection string must not weaken. */
 const GUARANTEES = {
   readConcern: { level: 'majority' },
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
   readPreference: { mode: 'primary' },
 };
 
-it('the options of a MongoDB client are the defaults of petstore if the connection string names no option', () => {
+it('createClient uses the defaults of petstore if the connection string has no options', () => {
   const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
   expect(options).toMatchObject({
@@ -32,10 +33,11 @@ it.each([
   ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
   ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
   ['w=majority&journal=true&readConcernLevel=majority&readPreference=primary', GUARANTEES],
-  // The client ignores these two options: `useBigInt64` would crash the process, the other one would repeat inserts.
+  // A connection string cannot change these two options. `useBigInt64` would crash the process. `maxAdaptiveRetries`
+  // would repeat inserts.
   ['useBigInt64=true', { useBigInt64: false }],
   ['maxAdaptiveRetries=2', { maxAdaptiveRetries: 0 }],
-])('a MongoDB client uses the safe options of its URL, and ignores two others: %s', (query, expected) => {
+])('createClient applies only the safe options of a connection string: %s', (query, expected) => {
   expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
 });
 
@@ -43,7 +45,7 @@ it.each([
   ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
   ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
 ])(
-  'the caller of createClient can choose other defaults, which the URL overrides: the URL ends with "%s"',
+  'options of the URL override those of the caller, which override the defaults of petstore: the URL ends with "%s"',
   (query, expected) => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
     expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
@@ -60,7 +62,7 @@ it.each([
   expect(createClient(url).options.dbName).toBe('petstore');
 });
 
-const WEAKENED = 'the MongoDB connection string weakens a guarantee of petstore';
+const MESSAGE_START = 'the MongoDB connection string weakens a guarantee of petstore';
 
 it.each([
   ['w=0', 'leave out w, or set it to majority'],
@@ -73,9 +75,9 @@ it.each([
     'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
     'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
   ],
-])('createClient refuses a connection string that weakens a guarantee by %s', (query, problem) => {
+])('createClient refuses a connection string that weakens a guarantee: %s', (query, problem) => {
   expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
-    new StorageSetupError(`${WEAKENED}: ${problem}`),
+    new StorageSetupError(`${MESSAGE_START}: ${problem}`),
   );
 });
 
@@ -87,13 +89,14 @@ it.each([
   ['mongodb://[::1/petstore', /\[::1/],
   ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
   ['mongodb://tom:cret/petstore', /: is the user name or the password not percent-encoded\?$/],
-])('createClient refuses a connection string with a reason in one line: %s', (url, reason) => {
+])('createClient refuses an unusable connection string with a reason in one line: %s', (url, reason) => {
   expect(() => createClient(url)).toThrow(StorageSetupError);
   expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
   expect(() => createClient(url)).toThrow(reason);
 });
 
 it.each([
+  // Every secret contains `cret`, `tom` or `to m`.
   'mongodb://tom:se/cret@localhost/petstore',
   'mongodb://tom:se@cret@localhost/petstore',
   'mongodb://tom:se%zzcret@localhost/petstore',
@@ -108,7 +111,7 @@ it.each([
   'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
   'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
   'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
-])('createClient refuses a connection string without quoting its credentials: %s', (url) => {
+])('createClient does not quote the credentials of a connection string that it refuses: %s', (url) => {
   const message = expect.not.stringMatching(/cret|tom|to m/);
   expect(() => createClient(url)).toThrow(StorageSetupError);
   expect(() => createClient(url)).toThrow(expect.objectContaining({ message }));

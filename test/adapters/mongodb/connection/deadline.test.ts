@@ -11,13 +11,13 @@ const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
   withDeadline(timeoutMs, (deadline) => deadline.retry(work));
 
 /**
- * Runs the work on a virtual clock until no timer is left. Returns the outcome of the work, and how long the work took.
- * If the work rejects with an outage, the outage must have begun when the work began.
+ * Begins the work, and runs a virtual clock until no timer is left. Returns the outcome of the work, and the time from
+ * the beginning to the last timer in milliseconds. Expects that an outage began when the work began.
  */
-async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
+async function outcomeOf<T>(begin: (elapsedMs: () => number) => Promise<T>) {
   const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
-  // The pause before a retry is random. This value makes each pause as long as possible.
+  // The pause before a retry is random. The random number 1 makes each pause as long as possible.
   using _ = virtualTime(simulation, () => 1);
   const startMs = simulation.nowMs;
   const running = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
@@ -51,26 +51,27 @@ it('withDeadline ends the call at the deadline while the work is still pending',
 
 it('withDeadline returns a result that arrived while the process was suspended, even if the deadline has passed', async () => {
   const stats = withDeadline(1, () => stat('.'));
-  // Suspends the process for 300 ms. The file system answers in this time, and the deadline passes.
+  // Suspends the process for 300 ms. During these 300 ms, the file system answers and the deadline passes.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
 
   expect((await stats).isDirectory()).toBe(true);
 });
 
-it('Deadline.retry retries the work until the deadline, after pauses that grow to 500 ms', async () => {
+it('Deadline.retry repeats the work until the deadline, after pauses that grow to 500 ms', async () => {
   const outage = new MongoNetworkError('connection reset');
-  const attemptsMs: number[] = [];
-  const outcome = await outcomeOf((nowMs) =>
+  const attemptTimesMs: number[] = [];
+  const outcome = await outcomeOf((elapsedMs) =>
     retryUntilDeadline(2_000, async () => {
-      attemptsMs.push(nowMs());
+      attemptTimesMs.push(elapsedMs());
       throw outage;
     }),
   );
 
-  const pausesMs = attemptsMs.slice(1).map((atMs, n) => Math.round(atMs - attemptsMs[n]!));
+  const pausesMs = attemptTimesMs.slice(1).map((atMs, n) => Math.round(atMs - attemptTimesMs[n]!));
   expect(pausesMs).toStrictEqual([25, 50, 100, 200, 400, 500, 500]);
   const lastFailure = '; the last attempt: MongoDB is unavailable: connection reset';
   expect(outcome).toMatchObject({ status: 'rejected', reason: timedOut(2_000, lastFailure) });
+  // The last pause begins at 1,775 ms. Its timer runs 500 ms later, although the call has ended at 2,000 ms.
   expect(Math.round(outcome.ms)).toBe(1_775 + 500);
 });
 
@@ -82,7 +83,7 @@ it('Deadline.retry does not begin the work when the deadline has passed', async 
 });
 
 it.each([
-  ['a bug unchanged', new TypeError('a bug'), new TypeError('a bug')],
+  ['a bug', new TypeError('a bug'), new TypeError('a bug')],
   [
     'an outage that no retry can repair',
     new MongoServerError({ message: 'not authorized', code: 13 }),
@@ -90,7 +91,7 @@ it.each([
       'MongoDB is unavailable: Unauthorized (13); the service needs the role readWrite, and petstore migrate also needs dbAdmin',
     ),
   ],
-])('Deadline.retry rejects after the first attempt with %s', async (_, error, reason) => {
+])('Deadline.retry makes no second attempt after %s', async (_, error, reason) => {
   const outcome = await outcomeOf(() => retryUntilDeadline(1_000, () => Promise.reject(error)));
 
   expect(outcome).toMatchObject({ reason, ms: 0 });

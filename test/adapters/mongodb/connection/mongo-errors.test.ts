@@ -35,15 +35,16 @@ function meaningOf(error: unknown): string {
 }
 
 it.each([
-  ['an outage', 'unavailable, retried', [1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654]],
-  ['that the request itself is a bug', 'a bug, not retried', [2, 9, 14, 11_000, 40_415]],
-  ['that an operator is needed', 'unavailable, not retried', [13, 18]],
-])('the error codes of a MongoDB server that mean %s have the result: %s', (_, meaning, codes) => {
+  ['unavailable, retried', 'an outage', [1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654]],
+  ['a bug, not retried', 'a wrong command of the adapter', [2, 9, 14, 11_000, 40_415]],
+  ['unavailable, not retried', 'a missing right or a failed login', [13, 18]],
+])('meaningOf returns "%s" for each error code of a MongoDB server for %s', (meaning, _, codes) => {
   for (const code of codes) expect(meaningOf(serverError(code)), `${code}`).toBe(meaning);
 });
 
-it('a message of a MongoDB server that it lacks the index of a hint means that an operator is needed', () => {
+it('an error about the missing index of a hint means an outage that no retry can end', () => {
   const message = 'planner returned error: hint provided does not correspond to an existing index';
+  // MongoDB has no code for a missing index: it sends the code 2 (BadValue). The text has no meaning with other codes.
   expect(meaningOf(serverError(2, message))).toBe('unavailable, not retried');
   expect(meaningOf(serverError(9, message))).toBe('a bug, not retried');
 });
@@ -54,6 +55,7 @@ it.each([
   new MongoClientClosedError(),
   new MongoNotConnectedError('x'),
   new MongoExpiredSessionError('x'),
+  // The driver does not export `MongoPoolClosedError`.
   Object.defineProperty(new MongoError('x'), 'name', { value: 'MongoPoolClosedError' }),
 ])('an error of a closed client means an outage that no retry can end: %s', (error) => {
   expect(meaningOf(error)).toBe('unavailable, not retried');
@@ -107,14 +109,16 @@ it.each([
   expect(toStorageError(error)).toBe(error);
 });
 
-const duplicate = (index: string, value: string) =>
-  `E11000 duplicate key error collection: shop.pets index: ${index} dup key: { ${value} }`;
-const refusalOf = (index: string) =>
+/** The error of a server that refuses a document because of a unique index. */
+const duplicateError = (index: string, key: string) =>
+  serverError(11_000, `E11000 duplicate key error collection: shop.pets index: ${index} dup key: { ${key} }`);
+/** The message about a unique index that the operator has added to the database. */
+const indexMessage = (index: string) =>
   `the unique index "${index}" of the collection "pets" refuses a record, and petstore did not create it; ` +
   `run in mongosh: db.getCollection("pets").dropIndex("${index}")`;
-const VALIDATOR = 'a validator of MongoDB refuses a record; petstore check names it';
+const VALIDATOR_MESSAGE = 'a validator of MongoDB refuses a record; petstore check names it';
 
-// The text of a server can quote pets and keys.
+// An error must not have the text of the server, because this text can quote pets and keys.
 it.each<readonly [string, Error, string]>([
   [
     'a missing right',
@@ -138,56 +142,44 @@ it.each<readonly [string, Error, string]>([
     new MongoError('… failed with: "name: "Rex""', { cause: serverError(371) }),
     'MongoDB is unavailable: UserWritesBlocked (371)',
   ],
+  ['an index of the operator', duplicateError('my index', 'name: "Rex"'), indexMessage('my index')],
   [
-    'a unique index of the operator',
-    serverError(11_000, duplicate('my index', 'name: "Rex"')),
-    refusalOf('my index'),
+    'an index of the operator with a collation',
+    duplicateError('n collation: { locale: "de" }', 'name: "Rex"'),
+    indexMessage('n'),
   ],
+  ['an index of the operator on two fields', duplicateError('n', '"name": "Rex", _id: 7'), indexMessage('n')],
   [
-    'a unique index of the operator with a collation',
-    serverError(11_000, duplicate('n', 'name: "Rex"').replace(' dup', ' collation: { locale: "de" } dup')),
-    refusalOf('n'),
-  ],
-  [
-    'a unique index of the operator on two fields',
-    serverError(11_000, duplicate('n', '"name": "Rex", _id: 7')),
-    refusalOf('n'),
-  ],
-  [
-    'a unique index of petstore under a different name',
-    serverError(11_000, duplicate('n', 'idem.k: "Rex"')),
+    'an index of petstore that has an unexpected name',
+    duplicateError('n', 'idem.k: "Rex"'),
     'MongoDB rejects a command: DuplicateKey (11000)',
   ],
-  ['a validator', serverError(121), VALIDATOR],
-  ['a validator, for one document of a bulk write', bulkWriteError(11_000, 121), VALIDATOR],
+  ['a validator', serverError(121), VALIDATOR_MESSAGE],
+  ['a validator, for one document of a bulk write', bulkWriteError(11_000, 121), VALIDATOR_MESSAGE],
 ])('toStorageError removes the text of the server from an error about %s', (_, error, message) => {
   const storageError = toStorageError(error);
   expect(storageError).toMatchObject({ message });
   expect(inspect(storageError)).not.toMatch(/Rex|a secret/);
 });
 
-const duplicateKey = { code: 11_000, keyPattern: { 'idem.k': 1, _id: 1 } };
-const timedOutReply = { ok: 1, writeConcernError: { code: 64, errmsg: 'timeout' } };
+/** The fields of the index that refuses a write. */
+const keyPattern = { 'idem.k': 1, _id: 1 };
+const duplicateKey = { code: 11_000, keyPattern };
+/** The error of a write that no majority of the members has confirmed in time. */
+const writeConcernTimeout = (otherFields: object = {}) =>
+  new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'timeout' }, ...otherFields });
 
 it.each<[string, unknown, string | undefined]>([
+  ['the first field of the index', serverError(11_000, 'x', { keyPattern }), 'idem.k'],
   [
-    'the first field of the violated index',
-    new MongoServerError({ message: 'x', ...duplicateKey }),
+    'the first field after a write concern timeout',
+    writeConcernTimeout({ writeErrors: [duplicateKey] }),
     'idem.k',
   ],
-  [
-    'the first field, even if the write concern timed out',
-    new MongoWriteConcernError({ ...timedOutReply, writeErrors: [duplicateKey] }),
-    'idem.k',
-  ],
-  ['nothing if only the write concern timed out', new MongoWriteConcernError(timedOutReply), undefined],
-  [
-    'nothing if no write failed',
-    new MongoWriteConcernError({ ...timedOutReply, writeErrors: [] }),
-    undefined,
-  ],
-  ['nothing for the code 112', new MongoServerError({ message: 'x', ...duplicateKey, code: 112 }), undefined],
-  ['nothing if the server names no field', new MongoServerError({ message: 'x', code: 11_000 }), undefined],
+  ['nothing if only the write concern timed out', writeConcernTimeout(), undefined],
+  ['nothing if the list of failed writes is empty', writeConcernTimeout({ writeErrors: [] }), undefined],
+  ['nothing if the code is not DuplicateKey', serverError(112, 'x', { keyPattern }), undefined],
+  ['nothing if the server names no field', serverError(11_000, 'x'), undefined],
   ['nothing if the server did not answer', Object.assign(new Error('x'), duplicateKey), undefined],
 ])('duplicateField returns %s', (_, error, field) => {
   expect(duplicateField(error)).toBe(field);
@@ -197,6 +189,7 @@ function errorWithCode(message: string, code: string | number): Error {
   return Object.assign(new Error(message), { code });
 }
 
+/** An error of the server. By default, its message quotes a pet and a key. */
 function serverError(
   code: number,
   message = 'x { name: "Rex", digest: "a secret" }',

@@ -11,18 +11,22 @@ type Server = {
   readonly address: string;
   readonly type: string;
   readonly error?: Error;
+  /** The time of the last answer, in milliseconds on the clock of the driver. */
   readonly lastUpdateTime?: number;
 };
 
 const PRIMARY = 'RSPrimary';
 const SECONDARY = 'RSSecondary';
-/** The driver does not know the state of this member. */
+/** The type of a member that the driver cannot reach. */
 const UNKNOWN = 'Unknown';
+const HEALTHY_MEMBERS = [PRIMARY, SECONDARY, SECONDARY] as const;
+/** Log lines. The lines about a loss are also the messages of errors. */
 const A_LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
 const A_AND_B_LOST = A_LOST.replace('b: RSSecondary', 'b: Unknown');
 const A_IS_BACK = 'MongoDB has a primary again: a';
+const B_IS_PRIMARY = 'MongoDB has a primary again: b';
 const unavailable = (message: string) => expect.objectContaining({ name: 'StorageUnavailable', message });
-const NO_PRIMARY = unavailable(A_LOST);
+const NO_PRIMARY_ERROR = unavailable(A_LOST);
 
 /**
  * A model of the driver, which reports the members a, b and c on a virtual clock. It records the outcomes of the calls
@@ -37,7 +41,7 @@ class DriverModel {
   readonly reads = new ConfirmedReads(this as unknown as Db, {
     warn: (line) => void this.warnings.push(line),
   });
-  /** The answer of the primary to a linearizable read, which confirms that it is the primary. */
+  /** Answers a linearizable read. The answer confirms that the member is still the primary. */
   confirm = async () => {};
   #servers: readonly Server[] = [{ address: 'a', type: PRIMARY }];
   #term = 0;
@@ -46,15 +50,13 @@ class DriverModel {
     return { findOne: () => this.confirm() };
   }
 
-  /** Reports the members. A text is the type of a member. */
+  /** Reports the members a, b and c to the client. A string is the type of the member. */
   reportMembers(...servers: readonly (string | Server)[]): void {
-    const serversBefore = this.#servers;
+    const oldServers = this.#servers;
     this.#servers = servers.map((server, n) =>
       typeof server === 'string' ? { address: 'abc'[n]!, type: server } : server,
     );
-    const isElection = this.#servers.some(
-      ({ type }, n) => type === PRIMARY && serversBefore[n]?.type !== PRIMARY,
-    );
+    const isElection = this.#servers.some(({ type }, n) => type === PRIMARY && type !== oldServers[n]?.type);
     if (isElection) this.#term++;
     const describe = (members: readonly Server[]) => ({
       servers: new Map(
@@ -64,7 +66,7 @@ class DriverModel {
         ]),
       ),
     });
-    const event = { previousDescription: describe(serversBefore), newDescription: describe(this.#servers) };
+    const event = { previousDescription: describe(oldServers), newDescription: describe(this.#servers) };
     this.client.emit('topologyDescriptionChanged', event);
   }
 
@@ -79,14 +81,16 @@ class DriverModel {
     return outcome.status === 'fulfilled' ? { ms, value: outcome.value } : { ms, reason: outcome.reason };
   }
 
-  /** Runs the actions. The key of each action is its time in milliseconds. */
+  /** Begins with three reachable members, and runs each action at its time. The keys are times in milliseconds. */
   async run(actions: Readonly<Record<number, () => unknown>>): Promise<void> {
+    // After this call, the clock moves only to the time of the next timer.
     this.simulation.calm();
     using _ = virtualTime(this.simulation, () => 1);
-    // A call must not read the clock in a loop instead of waiting. After 1e6 readings, all deadlines have passed.
+    // A call that reads the clock in a loop would never end. After 1e6 readings the clock shows `Infinity`, so the
+    // deadline of such a call passes, and the test fails.
     let readings = 0;
     Object.assign(performance, { now: () => (++readings < 1e6 ? this.simulation.nowMs : Infinity) });
-    this.reportMembers(PRIMARY, SECONDARY, SECONDARY);
+    this.reportMembers(...HEALTHY_MEMBERS);
     for (const [ms, action] of Object.entries(actions)) {
       this.simulation.later(`at ${ms}`, Number(ms), () => void action());
     }
@@ -94,26 +98,26 @@ class DriverModel {
   }
 }
 
-it('PrimaryWatch ends each call 20 s after the loss of the primary, and later calls after 500 ms, until there is a primary', async () => {
+it('PrimaryWatch ends a call 20 s after the loss of the primary, but gives every call at least 500 ms', async () => {
   const driver = new DriverModel();
-  const unreachedRead = vi.fn<() => Promise<string>>();
+  const readWithoutPrimary = vi.fn<() => Promise<string>>();
   await driver.run({
     0: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
-    1: () => driver.beginCall(20_000, unreachedRead),
+    1: () => driver.beginCall(20_000, readWithoutPrimary),
     4_000: () => driver.beginCall(),
     19_900: () => driver.beginCall(),
     25_000: () => driver.beginCall(),
-    // The call of a probe.
+    // A call of the storage probe, whose own limit is 1.5 s.
     25_001: () => driver.beginCall(1_500),
-    // The call of a command. Its deadline is longer than an election, so it may wait until this deadline.
+    // A call of a command such as export. PrimaryWatch does not shorten a limit that is longer than 20 s.
     25_002: () => driver.beginCall(90_000),
     25_500: () => driver.beginCall(),
-    // Two calls wait at this time, and are answered immediately.
+    // The calls that began at 25,002 ms and at 25,500 ms still wait. The new primary answers both immediately.
     25_901: () => driver.reportMembers(UNKNOWN, PRIMARY, SECONDARY),
     26_000: () => driver.beginCall(),
   });
 
-  const refused = (ms: number) => ({ ms, reason: NO_PRIMARY });
+  const refused = (ms: number) => ({ ms, reason: NO_PRIMARY_ERROR });
   const answered = (ms: number) => ({ ms, value: 'pets' });
   expect(await Promise.all(driver.calls)).toStrictEqual([
     refused(19_999),
@@ -125,35 +129,36 @@ it('PrimaryWatch ends each call 20 s after the loss of the primary, and later ca
     answered(401),
     answered(0),
   ]);
-  expect(unreachedRead).not.toHaveBeenCalled();
-  expect(driver.warnings).toStrictEqual([A_LOST, 'MongoDB has a primary again: b']);
+  expect(readWithoutPrimary).not.toHaveBeenCalled();
+  expect(driver.warnings).toStrictEqual([A_LOST, B_IS_PRIMARY]);
 });
 
-it('PrimaryWatch measures the time of a loss from the last answer of the primary, on the clock of the driver', async () => {
+it('PrimaryWatch dates a loss back to the last answer of the primary, whose time the driver reports', async () => {
   const driver = new DriverModel();
-  const lostServer = { address: 'a', type: UNKNOWN, lastUpdateTime: 72_500 };
-  let beganMs = NaN;
+  const memberA = (type: string, lastUpdateTime: number) => ({ address: 'a', type, lastUpdateTime });
+  let startMs = NaN;
   await driver.run({
-    0: () => void (beganMs = performance.now()),
-    100: () =>
-      driver.reportMembers({ ...lostServer, type: PRIMARY, lastUpdateTime: 70_000 }, SECONDARY, SECONDARY),
-    2_600: () => driver.reportMembers(lostServer, SECONDARY, SECONDARY),
+    0: () => void (startMs = performance.now()),
+    100: () => driver.reportMembers(memberA(PRIMARY, 70_000), SECONDARY, SECONDARY),
+    // On the clock of the driver, the last answer was 2,500 ms ago. So the loss began at 100 ms.
+    2_600: () => driver.reportMembers(memberA(UNKNOWN, 72_500), SECONDARY, SECONDARY),
     3_000: () => driver.beginCall(),
   });
   const { reason } = (await driver.calls[0]) as { readonly reason: StorageUnavailable };
-  expect(Math.round(reason.sinceMs! - beganMs)).toBe(100);
+  expect(Math.round(reason.sinceMs! - startMs)).toBe(100);
 
-  expect(await driver.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
+  // The call began at 3,000 ms, and ends at 20,100 ms: 20 s after the loss.
+  expect(await driver.calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY_ERROR });
 });
 
-it('PrimaryWatch ends calls 20 s after the primary has lost its majority, or after the last read that confirmed the primary', async () => {
+it('PrimaryWatch ends a call 20 s after the last proof that the primary had a majority of the members', async () => {
   const driver = new DriverModel();
   let hasNoMajority = true;
   driver.confirm = () => (hasNoMajority ? new Promise(() => {}) : Promise.resolve());
   await driver.run({
     0: () => driver.reportMembers(PRIMARY, UNKNOWN, UNKNOWN),
     19_500: () => driver.beginCall(),
-    // The confirmation that began at 19.5 s was abandoned after 4 s, so the next call begins a new one.
+    // The client abandoned the confirmation of 19.5 s after 4 s, so the call of 25 s begins a new confirmation.
     24_000: () => void (hasNoMajority = false),
     25_000: () => driver.beginCall(),
     26_000: () => void (hasNoMajority = true),
@@ -169,23 +174,24 @@ it('PrimaryWatch ends calls 20 s after the primary has lost its majority, or aft
   expect(driver.warnings).toStrictEqual([]);
 });
 
-it('PrimaryWatch treats a second outage like the first outage, and does not limit a slow call between the outages', async () => {
+it('PrimaryWatch handles two outages in the same way, and does not shorten a slow call between them', async () => {
   const driver = new DriverModel();
+  // For each outage: the time from the loss to the time that PrimaryWatch has recorded for the loss.
   const lossDelaysMs: number[] = [];
   const lose = () => {
     const beganMs = performance.now();
     driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY);
     lossDelaysMs.push(driver.reads.watch.lostMs! - beganMs);
   };
-  const outage = (ms: number) => ({
+  const outageAt = (ms: number) => ({
     [ms]: lose,
     [ms + 1]: () => driver.beginCall(),
     [ms + 10_000]: () => driver.reportMembers(UNKNOWN, UNKNOWN, SECONDARY),
     [ms + 25_000]: () => driver.beginCall(),
-    [ms + 26_000]: () => driver.reportMembers(PRIMARY, SECONDARY, SECONDARY),
+    [ms + 26_000]: () => driver.reportMembers(...HEALTHY_MEMBERS),
     [ms + 86_000]: () => driver.beginCall(20_000, () => new Promise(() => {})),
   });
-  await driver.run({ ...outage(0), ...outage(200_000) });
+  await driver.run({ ...outageAt(0), ...outageAt(200_000) });
 
   const slowCall = { ms: 20_000, reason: unavailable('MongoDB did not complete the call within 20000 ms') };
   const refused = (ms: number) => ({ ms, reason: unavailable(A_AND_B_LOST) });
@@ -197,10 +203,12 @@ it('PrimaryWatch treats a second outage like the first outage, and does not limi
 
 it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and never logs a reason twice in a row', async () => {
   const driver = new DriverModel();
+  /** Returns an action: a heartbeat to the member a fails for this reason. */
   const failBecause = (reason: string) => () => {
     driver.client.emit('serverHeartbeatFailed');
     driver.reportMembers({ address: 'a', type: UNKNOWN, error: new Error(reason) }, SECONDARY, SECONDARY);
   };
+  // A log line leaves out the milliseconds of a reason, so that all timeouts have the same reason.
   const lines = (...reasons: readonly string[]) =>
     reasons.map((reason) => A_LOST.replace('a: Unknown', `a: ${reason}`));
   await driver.run({
@@ -213,7 +221,7 @@ it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and ne
     15_500: failBecause('timed out after 2001ms'),
     20_000: () => driver.client.emit('serverHeartbeatFailed'),
     60_000: failBecause('self-signed certificate'),
-    61_000: () => driver.reportMembers(PRIMARY, SECONDARY, SECONDARY),
+    61_000: () => driver.reportMembers(...HEALTHY_MEMBERS),
     90_000: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
   });
 
@@ -234,35 +242,22 @@ it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly st
     ],
     [A_LOST],
   ],
-  [
-    'a new primary, even if it logged no loss before',
-    [[UNKNOWN, PRIMARY, SECONDARY]],
-    ['MongoDB has a primary again: b'],
-  ],
+  ['a new primary, even if it logged no loss', [[UNKNOWN, PRIMARY, SECONDARY]], [B_IS_PRIMARY]],
   [
     'the loss and the return of a standalone server',
     [['Standalone'], [UNKNOWN], ['Standalone']],
-    ['MongoDB has no primary; members: a: Unknown', 'MongoDB has a primary again: a'],
+    ['MongoDB has no primary; members: a: Unknown', A_IS_BACK],
   ],
-  [
-    'nothing when only other members than the primary change',
-    [
-      [PRIMARY, UNKNOWN, SECONDARY],
-      [PRIMARY, SECONDARY, SECONDARY],
-    ],
-    [],
-  ],
+  ['nothing when only a secondary changes', [[PRIMARY, UNKNOWN, SECONDARY], HEALTHY_MEMBERS], []],
 ])('PrimaryWatch logs %s', (_, reports, warnings) => {
   const driver = new DriverModel();
-  driver.reportMembers(
-    ...(reports[0]![0] === 'Standalone' ? ['Standalone'] : [PRIMARY, SECONDARY, SECONDARY]),
-  );
+  driver.reportMembers(...(reports[0]![0] === 'Standalone' ? ['Standalone'] : HEALTHY_MEMBERS));
   for (const members of reports) driver.reportMembers(...members);
 
   expect(driver.warnings).toStrictEqual(warnings);
 });
 
-it('PrimaryWatch stops a wait for a primary when the client is closed, so that the closed client rejects the call', async () => {
+it('PrimaryWatch lets a waiting call continue when the client is closed, so the client rejects the call', async () => {
   const driver = new DriverModel();
   await driver.run({
     0: () => driver.reportMembers(UNKNOWN, SECONDARY, SECONDARY),
@@ -270,5 +265,6 @@ it('PrimaryWatch stops a wait for a primary when the client is closed, so that t
     100: () => driver.client.emit('topologyClosed'),
   });
 
+  // A waiting call looks for a primary every 500 ms.
   expect(await driver.calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
 });
