@@ -19,7 +19,7 @@ const OUTAGE = new StorageUnavailable('away');
 
 const CALL_METRIC = 'petstore_storage_operation_duration_seconds_count';
 
-it('createMetrics exposes the version and the commit of the service, and counts the checks of the storage', async () => {
+it('createMetrics exposes the version and commit of the service, and counts the checks of the storage', async () => {
   const metrics = createMetrics(MEASURED_API, BUILD);
   const storage = metrics.storage(await aStorage());
   await storage.probe.check();
@@ -97,7 +97,7 @@ it('a scrape fails if the probe rejects with an error that is not an outage', as
   await expect(exposeAndScrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
 });
 
-it('metrics count the tokens that a verifier accepts or cannot check, and the refusals that onTokenRefused reports', async () => {
+it('metrics count accepted tokens, tokens that cannot be checked, and calls of onTokenRefused', async () => {
   const metrics = createMetrics(MEASURED_API, BUILD);
   const verifier = new InMemoryTokenVerifier([toKnownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
   const measuredVerifier = metrics.tokens({

@@ -65,7 +65,7 @@ it('a request is in flight until it is answered', async () => {
   expect(await inFlight()).toBe(0);
 });
 
-it('http_responses_total counts answers by status, and http_unparsed_requests_total counts requests that could not be parsed', async () => {
+it('answers are counted by status, and requests that the server cannot parse have a second counter', async () => {
   const { requests, answer, series } = createRequestMetrics();
   const expectedCounts = (ok: number, notFound: number) => ({
     'http_responses_total{status="200"}': ok,
@@ -88,13 +88,13 @@ it('http_responses_total counts answers by status, and http_unparsed_requests_to
 
 it('each common method is a label of the durations, and all other methods have the label OTHER', async () => {
   const { answer, series } = createRequestMetrics();
-  const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-  for (const method of common) answer({ method });
+  const commonMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  for (const method of commonMethods) answer({ method });
   for (let n = 0; n < 10_000; n++) answer({ method: `M${n}` });
   answer({ method: undefined });
   const counts = Object.entries(nonZero(await series(), 'http_request_duration_seconds_count'));
   expect(counts.map(([name, count]) => [/method="(\w+)"/.exec(name)?.[1], count])).toStrictEqual([
-    ...common.map((method) => [method, 1]),
+    ...commonMethods.map((method) => [method, 1]),
     ['OTHER', 10_001],
   ]);
 });

@@ -11,7 +11,7 @@ function createStorageMetrics() {
   return { ...storageMetrics(registry), series: async () => seriesOf(await registry.metrics()) };
 }
 
-it('measure records how many seconds an operation of a storage takes, and returns the result of the operation', async () => {
+it('measure records how many seconds a storage operation takes, and returns the result', async () => {
   const clock = fakeClock();
   const { measure, series } = createStorageMetrics();
   // The time before the operation must not be recorded.
@@ -70,7 +70,7 @@ it('insertsCommitted of the meter records how many inserts a commit has', async 
   expect(values.get('petstore_storage_commit_inserts_bucket{le="4"}')).toBe(1);
 });
 
-it('the meter counts open connections, used connections, waiting calls, and calls that were refused a connection', async () => {
+it('the meter counts open connections, used connections, waiting calls and refused calls', async () => {
   const { meter, series } = createStorageMetrics();
   const connectionMetrics = async () => {
     const values = await series();

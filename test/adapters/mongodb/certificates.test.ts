@@ -51,7 +51,7 @@ async function startTlsMongod() {
 }
 
 describe.skipIf(skipNote !== '')(`the certificate files of a MongoDB client${skipNote}`, () => {
-  it('are read again after each failed connection, and the log has the newest error until a connection succeeds', async () => {
+  it('are read again after a failed connection, and the log has the newest error until they are valid', async () => {
     const { url, address, replaceFiles, restartWithNewFiles } = await startTlsMongod();
     const warnings: string[] = [];
     const log = { warn: (line: string) => void warnings.push(line) };

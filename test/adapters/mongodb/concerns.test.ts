@@ -22,9 +22,10 @@ async function open(url: string) {
   return { ports, commands };
 }
 
-// `watchCommands` runs in every test with MongoDB. It rejects a write that does not wait until a majority of the members
-// has the write in their journals. It rejects a read that may return documents that only a minority has. `sentCommands`
-// lists what `watchCommands` has checked. This test proves that no command of the methods below is missing there.
+// `watchCommands` runs in every test with MongoDB. It rejects a write that does not wait until a majority of the
+// members has the write in their journals. It rejects a read that may return documents that only a minority has.
+// `sentCommands` lists the commands that `watchCommands` has checked. This test compares the list with the commands
+// that the methods below send.
 it.skipIf(mongo === undefined)('watchCommands checks each kind of command of a MongoDB storage', async () => {
   sentCommands.clear();
   const { url, db } = await freshDatabase(mongo!, { migrated: false });

@@ -112,7 +112,7 @@ it('after a miss (a read that found nothing), ConfirmedReads confirms the primar
   expect(driver.confirmations).toHaveLength(2);
 });
 
-it('after a miss, ConfirmedReads does not read again if it confirmed the primary immediately before the miss', async () => {
+it('after a miss, ConfirmedReads does not read again if it confirmed the primary before this read', async () => {
   const work = vi.fn<() => Promise<void>>(async () => {});
   const missing = read(work, () => true);
   await driver.answerConfirmation();
@@ -137,7 +137,7 @@ it.each([
   expect(driver.confirmations).toHaveLength(confirmations);
 });
 
-it('ConfirmedReads does not confirm the primary again when the first event of the driver reports no election', async () => {
+it('ConfirmedReads does not confirm the primary again if the first event reports no election', async () => {
   await confirmPrimary();
   const servers = members('a 1', ...TWO_SECONDARIES);
   const previousDescription = { servers: new Map([[servers[0]!.address, servers[0]]]) };
@@ -147,11 +147,11 @@ it('ConfirmedReads does not confirm the primary again when the first event of th
   expect(await read(async () => 'pets')).toBe('pets');
 });
 
-it('ConfirmedReads repeats a read if the primary changes during the read or during the confirmation before the read', async () => {
+it('ConfirmedReads repeats a read if the primary changes during the read or its confirmation', async () => {
   driver.reportMembers(members('z 0', ...TWO_SECONDARIES));
   const results = ['stale', 'stale', 'pets'];
   const work = vi.fn<() => Promise<string | undefined>>(async () => {
-    // This is the second read.
+    // During the second read, b becomes the primary.
     if (results.length === 2) driver.reportMembers(members('b 2', ...TWO_SECONDARIES));
     return results.shift();
   });

@@ -45,7 +45,7 @@ it.each<readonly [MongoClient, Error, string]>([
 });
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])(
-  'toSetupError returns an error unchanged if it is not of the driver or the system: %s',
+  'toSetupError returns an error unchanged if it comes from neither the driver nor the system: %s',
   (error) => {
     expect(toSetupError(client, error)).toBe(error);
   },
@@ -105,13 +105,14 @@ const ADVICE = 'check the hosts, replicaSet and tls in the URL';
 /** Fields in the answer to `hello` of a member of a replica set. */
 const MEMBER = { setName: 'pair', me: 'one:1' };
 
-// The wire version 21 means MongoDB 7.0, and the wire version 25 means MongoDB 8.0.
+// A standalone server of version 8.0 or later can lose acknowledged pets, so `connect` must warn of this server. The
+// wire version 21 means MongoDB 7.0, and the wire version 25 means MongoDB 8.0.
 it.each<readonly [string, Document, number]>([
   ['no warning about a standalone server of version 7.0', { maxWireVersion: 21 }, 0],
   ['one warning about a standalone server of version 8.0', { maxWireVersion: 25 }, 1],
   ['one warning about a standalone server of a later version', { maxWireVersion: 29 }, 1],
   ['no warning about a member of a replica set of version 8.0', { ...MEMBER, maxWireVersion: 25 }, 0],
-])('connect logs %s, because of lost pets', async (_, state, warningCount) => {
+])('connect logs %s', async (_, state, warningCount) => {
   const address = await listen(answerWith(() => ({ isWritablePrimary: true, ...state })));
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
@@ -200,7 +201,7 @@ const FOREIGN_SERVERS: readonly (readonly [string, (socket: Socket) => unknown, 
   ['tls=true', answerBadRequest, /^ERR_SSL_WRONG_VERSION_NUMBER$/],
 ];
 
-it('each function that opens a database refuses a server that is not MongoDB, and does not quote the password', async () => {
+it('each function that opens a database refuses a server that is not MongoDB, and hides the password', async () => {
   const refusals = FOREIGN_SERVERS.map(async ([query, serve, reason]) => {
     const address = await listen(serve);
     const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
@@ -277,9 +278,10 @@ describe.skipIf(mongo === undefined)(`openService with a real MongoDB${noMongo}`
 
 describe.skipIf(mongo === undefined)(`connect through a slow proxy${noMongo}`, () => {
   /**
-   * Connects through a proxy that forwards nothing during the first attempts. The driver ends each of them after 100 ms.
+   * Connects through a proxy that forwards nothing during the first attempts. The driver ends such an attempt
+   * after 100 ms.
    *
-   * @param slowAttempts how many attempts are too slow
+   * @param slowAttempts the number of these attempts
    */
   async function connectSlowly(slowAttempts: number, onRefused = () => {}) {
     const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };

@@ -96,7 +96,7 @@ it.each([
 });
 
 it.each([
-  // Every secret contains `cret`, `tom` or `to m`.
+  // The test searches the message for `cret`, `tom` and `to m`, which are parts of the credentials.
   'mongodb://tom:se/cret@localhost/petstore',
   'mongodb://tom:se@cret@localhost/petstore',
   'mongodb://tom:se%zzcret@localhost/petstore',

@@ -49,7 +49,7 @@ it('withDeadline ends the call at the deadline while the work is still pending',
   expect(Math.round(ms)).toBe(1_000);
 });
 
-it('withDeadline returns a result that arrived while the process was suspended, even if the deadline has passed', async () => {
+it('withDeadline returns a result that arrived while the process was suspended, even after the deadline', async () => {
   const stats = withDeadline(1, () => stat('.'));
   // Suspends the process for 300 ms. During these 300 ms, the file system answers and the deadline passes.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);

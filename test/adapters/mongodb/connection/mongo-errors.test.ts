@@ -38,7 +38,7 @@ it.each([
   ['unavailable, retried', 'an outage', [1, 26, 64, 91, 112, 10_107, 11_600, 13_435, 987_654]],
   ['a bug, not retried', 'a wrong command of the adapter', [2, 9, 14, 11_000, 40_415]],
   ['unavailable, not retried', 'a missing right or a failed login', [13, 18]],
-])('meaningOf returns "%s" for each error code of a MongoDB server for %s', (meaning, _, codes) => {
+])('a server error is "%s" if its code means %s', (meaning, _, codes) => {
   for (const code of codes) expect(meaningOf(serverError(code)), `${code}`).toBe(meaning);
 });
 

@@ -87,7 +87,7 @@ class DriverModel {
     this.simulation.calm();
     using _ = virtualTime(this.simulation, () => 1);
     // A call that reads the clock in a loop would never end. After 1e6 readings the clock shows `Infinity`, so the
-    // deadline of such a call passes, and the test fails.
+    // deadline of such a call passes.
     let readings = 0;
     Object.assign(performance, { now: () => (++readings < 1e6 ? this.simulation.nowMs : Infinity) });
     this.reportMembers(...HEALTHY_MEMBERS);
@@ -158,7 +158,7 @@ it('PrimaryWatch ends a call 20 s after the last proof that the primary had a ma
   await driver.run({
     0: () => driver.reportMembers(PRIMARY, UNKNOWN, UNKNOWN),
     19_500: () => driver.beginCall(),
-    // The client abandoned the confirmation of 19.5 s after 4 s, so the call of 25 s begins a new confirmation.
+    // The confirmation that began at 19.5 s was abandoned after 4 s, so the call at 25 s begins a new confirmation.
     24_000: () => void (hasNoMajority = false),
     25_000: () => driver.beginCall(),
     26_000: () => void (hasNoMajority = true),
@@ -201,7 +201,7 @@ it('PrimaryWatch handles two outages in the same way, and does not shorten a slo
   expect(driver.warnings).toStrictEqual([A_LOST, A_AND_B_LOST, A_IS_BACK, A_LOST, A_AND_B_LOST, A_IS_BACK]);
 });
 
-it('PrimaryWatch logs the newest reason for a loss at most once per 10 s, and never logs a reason twice in a row', async () => {
+it('PrimaryWatch logs a new reason for a loss at most once per 10 s, and no reason twice in a row', async () => {
   const driver = new DriverModel();
   /** Returns an action: a heartbeat to the member a fails for this reason. */
   const failBecause = (reason: string) => () => {
