@@ -1,67 +1,74 @@
 import { petText, type Verdict } from './judge.ts';
-import type { WantedPet } from './read-pet.ts';
+import type { PetContent } from './read-pet.ts';
 import type { SaneClient } from './sane-client.ts';
 
-/** Compares the pets that were stored with those that requests asked for and those that were acknowledged. */
+/** Compares the stored pets with the pets in the requests and with the pets in the answers. */
 export class Catalogue {
-  readonly #sane: SaneClient;
-  readonly #wanted = new Map<string, number>();
+  readonly #saneClient: SaneClient;
+  /** How often each pet was requested since the last check. The keys are texts of {@link petText}. */
+  readonly #requested = new Map<string, number>();
+  /** The texts of the pets that the service answered with 201 since the last check, by id. */
   #acknowledged = new Map<bigint, string>();
+  /** The greatest id that was checked. */
   #lastId: bigint;
 
-  private constructor(sane: SaneClient, lastId: bigint) {
-    this.#sane = sane;
+  private constructor(saneClient: SaneClient, lastId: bigint) {
+    this.#saneClient = saneClient;
     this.#lastId = lastId;
   }
 
-  /** Begins with what is stored by now. */
-  static async begin(sane: SaneClient): Promise<Catalogue> {
+  /** Adds a pet. Only pets with a greater id are checked. */
+  static async begin(saneClient: SaneClient): Promise<Catalogue> {
     const body = '{"name":"the first","categoryId":1,"status":"sold"}';
-    const id = /^\{"id":(\d+),/.exec((await sane.request('POST', '/v1/pets', body)).body)?.[1] ?? '0';
-    return new Catalogue(sane, BigInt(id));
+    const id = /^\{"id":(\d+),/.exec((await saneClient.request('POST', '/v1/pets', body)).body)?.[1] ?? '0';
+    return new Catalogue(saneClient, BigInt(id));
   }
 
-  /** The number of pets that were stored since the beginning of the service. */
+  /** The number of pets in the service. Its ids are 1, 2, 3 and so on. */
   get size(): number {
     return Number(this.#lastId);
   }
 
-  note({ wanted, acknowledged }: Pick<Verdict, 'wanted' | 'acknowledged'>): void {
-    for (const pet of wanted) this.#want(pet);
-    for (const pet of acknowledged) {
-      // A replay is answered with a pet from before.
+  note({ newPets, acknowledgedPets }: Pick<Verdict, 'newPets' | 'acknowledgedPets'>): void {
+    for (const pet of newPets) this.#addRequested(pet);
+    for (const pet of acknowledgedPets) {
+      // The answer to a repeated request may have a pet that was checked earlier.
       if (pet.id > this.#lastId) this.#acknowledged.set(pet.id, petText(pet));
     }
   }
 
-  /** The pets since the last check that are wrong or missing, one line each. Call it when no request is in progress. */
+  /**
+   * Checks the pets that were added since the last check. Call it when no request is in progress.
+   *
+   * @returns one line for each wrong or missing pet
+   */
   async check(): Promise<readonly string[]> {
-    const added = this.#sane.takeAdded();
-    this.note({ wanted: added, acknowledged: added });
+    const added = this.#saneClient.takeAdded();
+    this.note({ newPets: added, acknowledgedPets: added });
     const problems: string[] = [];
-    for (const pet of await this.#sane.petsAfter(this.#lastId)) {
+    for (const pet of await this.#saneClient.petsAfter(this.#lastId)) {
       const text = petText(pet);
-      if (!this.#take(text)) problems.push(`no request asked for the stored pet ${text}`);
-      const acknowledged = this.#acknowledged.get(pet.id) ?? text;
-      if (acknowledged !== text) problems.push(`pet ${pet.id} was ${acknowledged} and is ${text}`);
+      if (!this.#takeRequested(text)) problems.push(`no request added the stored pet ${text}`);
+      const answerText = this.#acknowledged.get(pet.id) ?? text;
+      if (answerText !== text) problems.push(`pet ${pet.id} is ${text}, but was answered as ${answerText}`);
       this.#acknowledged.delete(pet.id);
       this.#lastId = pet.id;
     }
     for (const [id, text] of this.#acknowledged) problems.push(`pet ${id} is missing: ${text}`);
     this.#acknowledged = new Map();
-    // What was asked for and not stored may have been a replay or a client that left.
-    this.#wanted.clear();
+    // A requested pet need not be stored: the request may be a repetition, or its client may have left.
+    this.#requested.clear();
     return problems;
   }
 
-  #want(pet: WantedPet): void {
+  #addRequested(pet: PetContent): void {
     const text = petText(pet);
-    this.#wanted.set(text, (this.#wanted.get(text) ?? 0) + 1);
+    this.#requested.set(text, (this.#requested.get(text) ?? 0) + 1);
   }
 
-  #take(text: string): boolean {
-    const left = this.#wanted.get(text) ?? 0;
-    this.#wanted.set(text, left - 1);
-    return left > 0;
+  #takeRequested(text: string): boolean {
+    const count = this.#requested.get(text) ?? 0;
+    this.#requested.set(text, count - 1);
+    return count > 0;
   }
 }

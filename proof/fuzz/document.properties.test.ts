@@ -20,49 +20,53 @@ type Operation = {
   readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: Schema } } };
 };
 
-// As a reader gets it: without what JSON cannot express.
+// The document as a client receives it. The step through JSON removes values that JSON cannot express.
 const document = JSON.parse(JSON.stringify(openApiDocument(''))) as {
   readonly paths: Readonly<Record<'/pets' | '/pets/{petId}', Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 };
 
-function resolved(schema: Schema): Schema {
+function resolve(schema: Schema): Schema {
   const name = schema.$ref?.replace('#/components/schemas/', '');
   return name === undefined ? schema : document.components.schemas[name]!;
 }
 
+/** Keywords that do not constrain a value. */
 const ANNOTATIONS = ['description', 'example', 'default'];
 
-/** The constraints of a schema, as their place and their keyword. */
-function constraintsOf(what: string, schema: Schema): string[] {
-  const { properties = {}, required = [], ...rest } = resolved(schema);
+/** Lists the constraints of a schema, each as a place and a keyword, such as `body/name maxLength`. */
+function constraintsOf(place: string, schema: Schema): string[] {
+  const { properties = {}, required = [], ...otherKeywords } = resolve(schema);
   return [
-    ...Object.keys(rest)
+    ...Object.keys(otherKeywords)
       .filter((keyword) => !ANNOTATIONS.includes(keyword))
-      .map((keyword) => `${what} ${keyword}`),
-    ...required.map((name) => `${what} required ${name}`),
-    ...Object.entries(properties).flatMap(([name, property]) => constraintsOf(`${what}/${name}`, property)),
+      .map((keyword) => `${place} ${keyword}`),
+    ...required.map((name) => `${place} required ${name}`),
+    ...Object.entries(properties).flatMap(([name, property]) => constraintsOf(`${place}/${name}`, property)),
   ];
 }
 
 const OPERATIONS = Object.values(document.paths).flatMap((item) => Object.values(item));
 
-const bodySchema = ({ requestBody }: Operation) => requestBody?.content['application/json'].schema;
+const bodySchemaOf = ({ requestBody }: Operation) => requestBody?.content['application/json'].schema;
 
-/** Every constraint on a request. A parameter is a text, so none breaks the type of one. */
+/** All constraints on requests, without `type: string` of a parameter: every parameter is a text. */
 const CONSTRAINTS = OPERATIONS.flatMap((operation) => [
   ...(operation.parameters ?? []).flatMap(({ name, schema }) =>
     constraintsOf(name, schema).filter(
-      (constraint) => constraint !== `${name} type` || resolved(schema).type !== 'string',
+      (constraint) => constraint !== `${name} type` || resolve(schema).type !== 'string',
     ),
   ),
-  ...(bodySchema(operation) === undefined ? [] : constraintsOf('body', bodySchema(operation)!)),
+  ...(bodySchemaOf(operation) === undefined ? [] : constraintsOf('body', bodySchemaOf(operation)!)),
 ]);
 
-/** The values of a request, each with its schema; `undefined` if it breaks a rule that the document has in words. */
+/**
+ * The values of a request, each with its place and its schema. `undefined` if the request breaks a rule that the document
+ * states in words, because a schema cannot express it.
+ */
 function valuesIn(
   request: ReadRequest,
-): (readonly [what: string, schema: Schema, value: unknown])[] | undefined {
+): (readonly [place: string, schema: Schema, value: unknown])[] | undefined {
   const { method, target } = request;
   const [path = '', search = ''] = target.split(/\?(.*)/s);
   const searchParams = new URLSearchParams(`?${search}`);
@@ -71,24 +75,24 @@ function valuesIn(
   const operation = document.paths[petId === undefined ? '/pets' : '/pets/{petId}'][method.toLowerCase()]!;
   const parameters = operation.parameters ?? [];
   const names = [...searchParams.keys()];
-  const isKnown = (name: string) => parameters.some((known) => known.in === 'query' && known.name === name);
+  const isKnown = (name: string) => parameters.some((each) => each.in === 'query' && each.name === name);
   if (!names.every(isKnown) || new Set(names).size < names.length || /[#\\]/.test(target)) return undefined;
-  const values = parameters.flatMap(({ name, in: place, schema }) => {
+  const values = parameters.flatMap(({ name, in: location, schema }) => {
     const [text] = {
       query: searchParams.getAll(name),
       header: valuesOf(request, name.toLowerCase()),
       path: [petId],
-    }[place];
+    }[location];
     if (text === undefined) return [];
-    const isNumber = resolved(schema).type !== 'string' && /^(?:0|-?[1-9]\d*)$/.test(text);
-    return [[name, schema, isNumber ? exactly(text) : text] as const];
+    const isInteger = resolve(schema).type !== 'string' && /^(?:0|-?[1-9]\d*)$/.test(text);
+    return [[name, schema, isInteger ? parseInRange(text) : text] as const];
   });
   if (valuesOf(request, 'idempotency-key').some((key) => key.startsWith('"'))) return undefined;
-  const schema = bodySchema(operation);
+  const schema = bodySchemaOf(operation);
   if (schema === undefined) return values;
   try {
-    const body = exactly(request.body.toString());
-    // No keyword excludes a lone surrogate, which JSON can escape.
+    const body = parseInRange(request.body.toString());
+    // The service refuses a lone surrogate (half of a UTF-16 pair, such as "\ud800"). No keyword can express this rule.
     const isWellFormed = (body as { name?: string } | null)?.name?.isWellFormed?.() ?? true;
     return isWellFormed ? [...values, ['body', schema, body]] : undefined;
   } catch {
@@ -96,8 +100,11 @@ function valuesIn(
   }
 }
 
-/** Parses JSON. An integer beyond int64 stays beyond it as a double. */
-function exactly(json: string): unknown {
+/**
+ * Parses JSON with numbers as doubles. An integer just outside the range of int64 would be rounded into the range, so
+ * every integer outside becomes 2^64 or -2^64.
+ */
+function parseInRange(json: string): unknown {
   return JSON.parse(json, (_key, value: unknown, { source = '' }) => {
     if (typeof value !== 'number') return value;
     const exact = exactValue(source);
@@ -105,26 +112,26 @@ function exactly(json: string): unknown {
   });
 }
 
-it('a request is refused exactly if it breaks a constraint of the document', async () => {
-  const broken = new Set<string>();
+it('the expected status of a request is 400 if, and only if, the request breaks a constraint of the OpenAPI document', async () => {
+  const brokenConstraints = new Set<string>();
   await holds(
-    fc.property(aRequest, (sent) => {
-      const [request] = readRequests(bytesOf(sent, 'key')).requests;
+    fc.property(aRequest, (drawn) => {
+      const [request] = readRequests(bytesOf(drawn, 'key')).requests;
       const values = request && valuesIn(request);
       if (request === undefined || values === undefined) return;
-      const errors = values.flatMap(([what, schema, value]) =>
+      const errors = values.flatMap(([place, schema, value]) =>
         violations(schema, value).map(({ instancePath, keyword, params }) => ({
-          place: what + instancePath,
-          constraint: [what + instancePath, keyword, params['missingProperty']].join(' ').trim(),
+          place: place + instancePath,
+          constraint: [place + instancePath, keyword, params['missingProperty']].join(' ').trim(),
         })),
       );
       const isRefused = expectedAnswer(request, { key: 'key' }).statuses?.includes(400);
       expect(isRefused, `${request.target} ${request.body.toString()}`).toBe(errors.length > 0);
-      // Broken at one place only, a constraint shows that the service knows it.
+      // Only if one place alone is wrong, it is certain that the 400 is expected because of this place.
       if (new Set(errors.map(({ place }) => place)).size > 1) return;
-      for (const { constraint } of errors) broken.add(constraint);
+      for (const { constraint } of errors) brokenConstraints.add(constraint);
     }),
     2_000,
   );
-  expect([...broken].toSorted()).toStrictEqual(CONSTRAINTS.toSorted());
+  expect([...brokenConstraints].toSorted()).toStrictEqual(CONSTRAINTS.toSorted());
 });

@@ -1,78 +1,78 @@
 import { MAX_URL_BYTES } from '../../src/adapters/http/contract/limits.ts';
-import { isInt64, petIn, type ReadPet, type WantedPet } from './read-pet.ts';
+import { isInt64, type PetContent, type ReadPet, readPet } from './read-pet.ts';
 import { type ReadRequest, valuesOf } from './read-requests.ts';
 
-export type StoredPet = WantedPet & { readonly id: bigint };
+export type StoredPet = PetContent & { readonly id: bigint };
 
-/** A service, as far as its answers depend on it. */
-export type State = {
-  /** Its one API key. */
+/** The part of the state of a service on which its answers depend. */
+export type ServiceState = {
+  /** The only API key of the service. */
   readonly key: string;
-  /** Its pets, in the order of their ids. Without them, the answer is left open where it depends on them. */
+  /** The stored pets, in the order of their ids. If absent, all answers that depend on them are allowed. */
   readonly pets?: readonly StoredPet[];
-  /** The pet of each Idempotency-Key. */
-  readonly byKey?: ReadonlyMap<string, StoredPet>;
+  /** The pet that was added with each Idempotency-Key. */
+  readonly petsByKey?: ReadonlyMap<string, StoredPet>;
 };
 
-/** What a whole request may be answered. */
-export type Expected = {
-  /** `undefined`: anything that does not blame the service. */
+/** The answers that the contract allows for a complete request. */
+export type ExpectedAnswer = {
+  /** The allowed statuses. `undefined` allows every status below 500. */
   readonly statuses: readonly number[] | undefined;
-  /** The code of the error. */
+  /** The code of an error. `undefined` allows every code. */
   readonly code?: string;
-  /** What the message of the error names. */
+  /** The wrong parameters or fields. The message of the error must contain these names. */
   readonly names?: readonly string[];
   /** The body of a success. */
   readonly body?: string;
-  /** Headers of a success that depend on the request. One of `undefined` must be missing. */
+  /** The headers of a success that depend on the request. A header with the value `undefined` must be absent. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** The pet that it may add. */
-  readonly pet?: WantedPet | undefined;
-  /** The Idempotency-Key, without quotes. */
+  /** The pet that the request may add. */
+  readonly pet?: PetContent | undefined;
+  /** The Idempotency-Key of the request, without quotes. */
   readonly key?: string | undefined;
 };
 
-const only = (...statuses: number[]): Expected => ({ statuses });
-const refused = (code: string, ...names: readonly string[]): Expected => ({ statuses: [400], code, names });
+const allow = (...statuses: number[]): ExpectedAnswer => ({ statuses });
+const allow400 = (code: string, ...names: string[]): ExpectedAnswer => ({ statuses: [400], code, names });
 
-const ANYTHING: Expected = { statuses: undefined };
+const ANY_ANSWER: ExpectedAnswer = { statuses: undefined };
 
-/** The paths that need no key. The script of the page is left out: it has a megabyte. */
+/** Paths that need no API key. The large script of the documentation page (1 MB) is not listed. */
 const SYSTEM_PATHS = ['/livez', '/readyz', '/openapi.json', '/docs', '/docs/docs.css', '/docs/docs.js'];
 
 /**
- * Derives the answer from the contract, independently of the service: the checks in their order. The fuzzer, the
- * properties of the API and those of its document share it.
+ * Returns the answers that the contract allows. It uses no code of the service except limits, but it makes the checks in
+ * the order of the service. The fuzzer and `document.properties.test.ts` use it.
  */
-export function expectedAnswer(request: ReadRequest, state: State): Expected {
+export function expectedAnswer(request: ReadRequest, state: ServiceState): ExpectedAnswer {
   const { method, target, version } = request;
-  // Its pet counts as asked for, however it is answered.
-  const unclear = { ...ANYTHING, pet: petIn(request).pet };
+  // Every answer below 500 is allowed, so the pet of the request may be stored.
+  const unclear = { ...ANY_ANSWER, pet: readPet(request).pet };
   if (request.isOdd || !target.startsWith('/')) return unclear;
   // A target has no fragment and no backslash: RFC 9112, section 3.2.
-  if (/[#\\]/.test(target)) return refused('INVALID_ARGUMENT');
+  if (/[#\\]/.test(target)) return allow400('INVALID_ARGUMENT');
   const [path = '', ...queries] = target.split('?');
   const query = new URLSearchParams(`?${queries.join('?')}`);
   const hosts = valuesOf(request, 'host');
-  if (hosts.length > 1 || (hosts.length === 0 && version === '1.1')) return only(400);
-  if (!/^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(hosts[0] ?? 'none')) return only(400);
+  if (hosts.length > 1 || (hosts.length === 0 && version === '1.1')) return allow(400);
+  if (!/^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(hosts[0] ?? 'none')) return allow(400);
   const authorizations = valuesOf(request, 'authorization');
-  if (authorizations.length > 1) return only(400);
-  if (target.length > MAX_URL_BYTES) return only(414);
+  if (authorizations.length > 1) return allow(400);
+  if (target.length > MAX_URL_BYTES) return allow(414);
   if (path === '/v1' || path.startsWith('/v1/')) {
     const token = /^bearer +(\S+) *$/i.exec(authorizations[0] ?? '')?.[1];
-    if (token !== state.key) return only(401);
+    if (token !== state.key) return allow(401);
   }
   const isRead = method === 'GET' || method === 'HEAD';
   const resource = resourceAt(path);
   if (resource === 'unclear') return unclear;
-  if (resource === 'none') return only(404);
-  if (method === 'OPTIONS') return only(204);
+  if (resource === 'none') return allow(404);
+  if (method === 'OPTIONS') return allow(204);
   if (resource === 'pets' && method === 'POST') return expectedCreate(request, query, state);
-  if (!isRead) return only(405);
+  if (!isRead) return allow(405);
   if (resource === 'pets') return expectedPage(query, hosts[0] ?? '', state);
-  if (resource === 'system') return only(200);
-  if (resource === 'root') return only(200, 302);
+  if (resource === 'system') return allow(200);
+  if (resource === 'root') return allow(200, 302);
   return expectedPet(resource.petId, query, state);
 }
 
@@ -94,13 +94,13 @@ function jsonOf({ id, name, categoryId, status }: StoredPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }
 
-function expectedPet(petId: string, query: URLSearchParams, { pets }: State): Expected {
-  if (query.size > 0) return refused('INVALID_ARGUMENT', ...query.keys());
+function expectedPet(petId: string, query: URLSearchParams, { pets }: ServiceState): ExpectedAnswer {
+  if (query.size > 0) return allow400('INVALID_ARGUMENT', ...query.keys());
   const isId = /^(?:0|-?[1-9]\d{0,18})$/.test(petId) && isInt64(BigInt(petId));
-  if (!isId) return refused('INVALID_ARGUMENT', 'petId');
-  if (pets === undefined) return only(200, 404);
+  if (!isId) return allow400('INVALID_ARGUMENT', 'petId');
+  if (pets === undefined) return allow(200, 404);
   const pet = pets.find(({ id }) => id === BigInt(petId));
-  return pet === undefined ? { statuses: [404], code: 'PET_NOT_FOUND' } : { ...only(200), body: jsonOf(pet) };
+  return pet ? { ...allow(200), body: jsonOf(pet) } : { statuses: [404], code: 'PET_NOT_FOUND' };
 }
 
 const PAGE_RULES: Readonly<Record<string, RegExp>> = {
@@ -109,86 +109,86 @@ const PAGE_RULES: Readonly<Record<string, RegExp>> = {
   cursor: /^v1\.[0-9a-f]{16}$/,
 };
 
-function expectedPage(query: URLSearchParams, host: string, { pets }: State): Expected {
-  const bad = [...query]
+function expectedPage(query: URLSearchParams, host: string, { pets }: ServiceState): ExpectedAnswer {
+  const wrongNames = [...query]
     .filter(([name, value]) => {
-      const isKnown = Object.hasOwn(PAGE_RULES, name) && PAGE_RULES[name]?.test(value) === true;
-      return !isKnown || query.getAll(name).length > 1;
+      const isRight = Object.hasOwn(PAGE_RULES, name) && PAGE_RULES[name]?.test(value) === true;
+      return !isRight || query.getAll(name).length > 1;
     })
     .map(([name]) => name);
-  if (bad.length > 0) {
-    const isCursor = bad.every((name) => name === 'cursor');
-    return refused(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', ...bad);
+  if (wrongNames.length > 0) {
+    const isCursor = wrongNames.every((name) => name === 'cursor');
+    return allow400(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', ...wrongNames);
   }
-  if (pets === undefined) return only(200);
+  if (pets === undefined) return allow(200);
   const limit = Number(query.get('limit') ?? 20);
   const filter = query.get('status');
-  const after = cursorId(query.get('cursor'));
-  const rest = pets.filter(({ id, status }) => id > after && (filter ?? status) === status);
-  const page = rest.slice(0, limit);
+  const afterId = cursorId(query.get('cursor'));
+  const matches = pets.filter(({ id, status }) => id > afterId && (filter ?? status) === status);
+  const page = matches.slice(0, limit);
   const last = page.at(-1);
-  const next = last && rest.length > limit ? `v1.${last.id.toString(16).padStart(16, '0')}` : undefined;
+  const next = last && matches.length > limit ? `v1.${last.id.toString(16).padStart(16, '0')}` : undefined;
   const url = `http://${host}/v1/pets?limit=${limit}${filter === null ? '' : `&status=${filter}`}&cursor=${next}`;
   const headers = { 'next-cursor': next, link: next && `<${url}>; rel="next"` };
-  return { ...only(200), body: `[${page.map(jsonOf).join(',')}]`, headers };
+  return { ...allow(200), body: `[${page.map(jsonOf).join(',')}]`, headers };
 }
 
-/** The id after which a page begins. */
+/** The id in the cursor. A page begins after this id. */
 export function cursorId(cursor: string | null): bigint {
   return cursor === null ? -(2n ** 63n) : BigInt.asIntN(64, BigInt(`0x${cursor.slice('v1.'.length)}`));
 }
 
-function expectedCreate(request: ReadRequest, query: URLSearchParams, state: State): Expected {
+function expectedCreate(request: ReadRequest, query: URLSearchParams, state: ServiceState): ExpectedAnswer {
   const [type = '', ...moreTypes] = valuesOf(request, 'content-type');
-  const read = petIn(request);
+  const body = readPet(request);
   if (moreTypes.length > 0 || valuesOf(request, 'content-encoding').length > 1) {
-    return { ...ANYTHING, pet: read.pet };
+    return { ...ANY_ANSWER, pet: body.pet };
   }
-  if (!/^application\/json[ \t]*(?:;|$)/i.test(type)) return only(415);
+  if (!/^application\/json[ \t]*(?:;|$)/i.test(type)) return allow(415);
   const isPlainType = /^application\/json(?:; ?charset=utf-8)?$/i.test(type);
-  const later = expectedOfBody(read, query, valuesOf(request, 'idempotency-key'), state);
-  return isPlainType ? later : { pet: later.pet, statuses: [415, ...(later.statuses ?? [])] };
+  const expected = expectedOfBody(body, query, valuesOf(request, 'idempotency-key'), state);
+  return isPlainType ? expected : { pet: expected.pet, statuses: [415, ...(expected.statuses ?? [])] };
 }
 
 function expectedOfBody(
-  read: ReadPet,
+  body: ReadPet,
   query: URLSearchParams,
   keys: readonly string[],
-  state: State,
-): Expected {
-  if (read.is === 'unknown coding') return only(415);
-  if (query.size > 0) return refused('INVALID_ARGUMENT', ...query.keys());
-  const inner = /^"((?:[ !#-[\]-~]|\\["\\])+)"$/.exec(keys[0] ?? '')?.[1]?.replaceAll(/\\(.)/g, '$1');
-  const key = inner ?? (/^[!#-~]+$/.test(keys[0] ?? '') ? (keys[0] ?? '') : '');
-  if (keys.length > 1) return { statuses: [201, 400, 413, 422], pet: read.pet };
-  // The headers decide it, so it comes before the body.
-  if (keys.length > 0 && (key === '' || key.length > 255)) return refused('INVALID_IDEMPOTENCY_KEY');
-  if (read.is === 'too large') return only(413);
-  if (read.is === 'broken') return only(400);
-  if (read.is === 'malformed') return refused('MALFORMED_JSON');
-  if (read.is === 'wrong') return refused('INVALID_ARGUMENT', ...read.names);
-  const perhaps = read.is === 'unclear' ? [400] : [];
-  const { pet } = read;
-  if (keys.length === 0) return added([201, ...perhaps], pet, undefined, state);
-  return added([201, 422, ...perhaps], pet, key, state);
+  state: ServiceState,
+): ExpectedAnswer {
+  if (body.outcome === 'unknown coding') return allow(415);
+  if (query.size > 0) return allow400('INVALID_ARGUMENT', ...query.keys());
+  const unquotedKey = /^"((?:[ !#-[\]-~]|\\["\\])+)"$/.exec(keys[0] ?? '')?.[1]?.replaceAll(/\\(.)/g, '$1');
+  const key = unquotedKey ?? (/^[!#-~]+$/.test(keys[0] ?? '') ? (keys[0] ?? '') : '');
+  if (keys.length > 1) return { statuses: [201, 400, 413, 422], pet: body.pet };
+  // The service checks this header before it reads the body.
+  if (keys.length > 0 && (key === '' || key.length > 255)) return allow400('INVALID_IDEMPOTENCY_KEY');
+  if (body.outcome === 'too large') return allow(413);
+  if (body.outcome === 'broken') return allow(400);
+  if (body.outcome === 'malformed') return allow400('MALFORMED_JSON');
+  if (body.outcome === 'wrong') return allow400('INVALID_ARGUMENT', ...body.errors);
+  const unclearStatuses = body.outcome === 'unclear' ? [400] : [];
+  const { pet } = body;
+  if (keys.length === 0) return expectedOfAdd([201, ...unclearStatuses], pet, undefined, state);
+  return expectedOfAdd([201, 422, ...unclearStatuses], pet, key, state);
 }
 
-/** A pet is added, or a retry gets the one that is there. */
-function added(
+/** The answer to a valid create. It adds a pet, or its Idempotency-Key was used before and no pet is added. */
+function expectedOfAdd(
   statuses: readonly number[],
-  pet: WantedPet | undefined,
+  pet: PetContent | undefined,
   key: string | undefined,
-  { pets, byKey }: State,
-): Expected {
+  { pets, petsByKey }: ServiceState,
+): ExpectedAnswer {
   if (pets === undefined || pet === undefined) return { statuses, pet };
-  const known = key === undefined ? undefined : byKey?.get(key);
-  const isSame =
-    known?.name === pet.name && known.categoryId === pet.categoryId && known.status === pet.status;
-  if (known !== undefined && !isSame) return { statuses: [422], code: 'IDEMPOTENCY_KEY_REUSED' };
-  const answered = known ?? { id: (pets.at(-1)?.id ?? 0n) + 1n, ...pet };
+  const keyPet = key === undefined ? undefined : petsByKey?.get(key);
+  const isEqual =
+    keyPet?.name === pet.name && keyPet.categoryId === pet.categoryId && keyPet.status === pet.status;
+  if (keyPet !== undefined && !isEqual) return { statuses: [422], code: 'IDEMPOTENCY_KEY_REUSED' };
+  const answerPet = keyPet ?? { id: (pets.at(-1)?.id ?? 0n) + 1n, ...pet };
   const headers = {
-    location: `/v1/pets/${answered.id}`,
-    'idempotent-replayed': known === undefined ? undefined : 'true',
+    location: `/v1/pets/${answerPet.id}`,
+    'idempotent-replayed': keyPet === undefined ? undefined : 'true',
   };
-  return { ...only(201), body: jsonOf(answered), headers, pet, key };
+  return { ...allow(201), body: jsonOf(answerPet), headers, pet, key };
 }

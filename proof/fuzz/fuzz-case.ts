@@ -1,10 +1,9 @@
 /**
- * One step of a client. Bytes are written as Latin-1 text.
+ * One step of a case. `on` is the number of the connection. The bytes are written as Latin-1 text.
  *
- * - `send`: writes the bytes; the next step waits until the operating system has them
- * - `sync`: waits until the service has answered another client, and has therefore seen what was sent before
- * - `end`: ends the client's side (FIN) and reads on; what a connection without `end` or `reset` does too, when every
- *   step is done
+ * - `send`: writes the bytes. The next step waits until the operating system has accepted them
+ * - `sync`: the next step waits until the service has answered another client, so it has read the sent bytes by then
+ * - `end`: ends the client's side (FIN) and continues to read. A connection without a `close` step ends so after the case
  * - `stay`: keeps the connection open until the service closes it
  * - `reset`: resets the connection (RST)
  */
@@ -12,20 +11,22 @@ export type Step =
   | { readonly on: number; readonly send: string; readonly sync?: true }
   | { readonly on: number; readonly close: 'end' | 'stay' | 'reset' };
 
-/** What several clients do, in the order in which they do it. `on` is the number of the connection. */
+/** The steps of several connections, in the order in which they run. */
 export type FuzzCase = { readonly steps: readonly Step[] };
 
+/** The numbers of the connections. */
 export function connectionsOf({ steps }: FuzzCase): readonly number[] {
   return [...new Set(steps.map(({ on }) => on))];
 }
 
 /** All bytes that a connection sends. */
 export function bytesOf({ steps }: FuzzCase, connection: number): Buffer {
-  const texts = steps.filter((step) => 'send' in step && step.on === connection);
-  return Buffer.from(texts.map((step) => ('send' in step ? step.send : '')).join(''), 'latin1');
+  const sends = steps.filter((step) => 'send' in step && step.on === connection);
+  return Buffer.from(sends.map((step) => ('send' in step ? step.send : '')).join(''), 'latin1');
 }
 
+/** How the client ends a connection. */
 export function closeOf({ steps }: FuzzCase, connection: number): 'end' | 'stay' | 'reset' {
-  const last = steps.find((step) => 'close' in step && step.on === connection);
-  return last !== undefined && 'close' in last ? last.close : 'end';
+  const closeStep = steps.find((step) => 'close' in step && step.on === connection);
+  return closeStep !== undefined && 'close' in closeStep ? closeStep.close : 'end';
 }

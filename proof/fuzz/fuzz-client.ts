@@ -3,20 +3,22 @@ import { connect, type Socket } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import { ROOT_CERT } from '../../test/support/tls/pem-files.ts';
 
-/** Longer than any limit of the service that is fuzzed: see `FUZZ_LIMITS`. */
+/** After this time, the service should have closed the connection. Longer than every limit in `FUZZ_LIMITS`. */
 const HANG_MS = 60_000;
 
-/** The beginning of an answer other than 100. */
+/** The beginning of an answer. `100 Continue` is not counted: the real answer follows. */
 const FINAL_ANSWER = /HTTP\/1\.1 [2-5]\d\d [A-Z]/g;
 
-/** How long it waits for answers before it ends its side, in milliseconds. */
-const PATIENCE_MS = 5_000;
+/** How long the client waits for answers before it ends its side, in milliseconds. */
+const MAX_WAIT_MS = 5_000;
 
 export type Address = { readonly port: number; readonly tls: boolean };
 
-/** What a connection received, until its end. */
-export type Seen = {
+/** What happened on a connection until its end. */
+export type ConnectionRecord = {
+  /** All received bytes. */
   readonly bytes: Buffer;
+  /** `closed`: by the service. `hangs`: the service did not close it. */
   readonly end: 'closed' | 'reset by the client' | 'hangs';
   /** How long the connection was open, in milliseconds. */
   readonly openMs: number;
@@ -30,16 +32,16 @@ export class FuzzClient {
   readonly #socket: Socket;
   readonly #tcp: Socket;
   readonly #received: Buffer[] = [];
-  readonly #openedMs: number;
-  #sentMs: number | undefined;
+  readonly #openTimeMs: number;
+  #sentTimeMs: number | undefined;
   readonly #closed = Promise.withResolvers<void>();
   #isReset = false;
 
-  private constructor(socket: Socket, tcp: Socket, openedMs: number) {
-    this.#openedMs = openedMs;
+  private constructor(socket: Socket, tcp: Socket, openTimeMs: number) {
+    this.#openTimeMs = openTimeMs;
     this.#socket = socket;
     this.#tcp = tcp;
-    // The judge compares what was received with what was due.
+    // An error also ends the connection. The judge then finds out which answers are missing.
     socket.on('error', () => {});
     socket.on('data', (bytes: Buffer) => this.#received.push(bytes));
     socket.once('end', () => this.#closed.resolve());
@@ -47,12 +49,12 @@ export class FuzzClient {
   }
 
   static async open({ port, tls }: Address): Promise<FuzzClient> {
-    const openedMs = performance.now();
+    const openTimeMs = performance.now();
     const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     await once(tcp, 'connect');
-    if (!tls) return new FuzzClient(tcp, tcp, openedMs);
+    if (!tls) return new FuzzClient(tcp, tcp, openTimeMs);
     const socket = startTls({ socket: tcp, ca: ROOT_CERT });
-    const client = new FuzzClient(socket, tcp, openedMs);
+    const client = new FuzzClient(socket, tcp, openTimeMs);
     await once(socket, 'secureConnect');
     return client;
   }
@@ -66,38 +68,38 @@ export class FuzzClient {
   }
 
   /**
-   * Ends this side (FIN) after so many answers, or five seconds without them. The service does not answer a client that has
-   * ended its side.
+   * Ends the client's side (FIN) when it has received `count` answers, but after at most five seconds. It must
+   * wait, because the service does not answer a client that has ended its side.
    */
-  async end(answers: number): Promise<void> {
-    this.#sentMs ??= performance.now();
-    const begunMs = performance.now();
-    const isOpen = () => this.#socket.writable && performance.now() - begunMs < PATIENCE_MS;
-    while (this.#answers < answers && isOpen()) await new Promise((resolve) => setTimeout(resolve, 5));
+  async end(count: number): Promise<void> {
+    this.#sentTimeMs ??= performance.now();
+    const startMs = performance.now();
+    const isWaiting = () => this.#socket.writable && performance.now() - startMs < MAX_WAIT_MS;
+    while (this.#answerCount < count && isWaiting()) await new Promise((resolve) => setTimeout(resolve, 5));
     this.#socket.end();
   }
 
-  get #answers(): number {
+  get #answerCount(): number {
     return Buffer.concat(this.#received).toString('latin1').match(FINAL_ANSWER)?.length ?? 0;
   }
 
-  /** Ends the connection (RST). */
+  /** Resets the connection (RST). */
   reset(): void {
     this.#isReset = true;
     this.#tcp.resetAndDestroy();
     this.#closed.resolve();
   }
 
-  /** Waits until the service closes the connection. */
-  async seen(): Promise<Seen> {
-    this.#sentMs ??= performance.now();
+  /** Waits until the service closes the connection, or until `HANG_MS` is over. */
+  async waitForClose(): Promise<ConnectionRecord> {
+    this.#sentTimeMs ??= performance.now();
     const hang = Promise.withResolvers<'hangs'>();
     const timer = setTimeout(() => hang.resolve('hangs'), HANG_MS);
     const outcome = await Promise.race([this.#closed.promise, hang.promise]);
     clearTimeout(timer);
-    const openMs = performance.now() - this.#openedMs;
+    const openMs = performance.now() - this.#openTimeMs;
     this.#socket.destroy();
     const end = this.#isReset ? 'reset by the client' : (outcome ?? 'closed');
-    return { bytes: Buffer.concat(this.#received), end, openMs, sendMs: this.#sentMs - this.#openedMs };
+    return { bytes: Buffer.concat(this.#received), end, openMs, sendMs: this.#sentTimeMs - this.#openTimeMs };
   }
 }

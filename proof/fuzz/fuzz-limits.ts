@@ -1,7 +1,10 @@
 /** The one API key of the service that is fuzzed. */
 export const FUZZ_KEY = 'the-key-of-the-fuzzer';
 
-/** Limits of the service that is fuzzed, in milliseconds: short, to see them at work, and longer than a busy machine stalls. */
+/**
+ * The time limits of the service that is fuzzed, in milliseconds. They are short, so that cases reach them, but longer
+ * than the pauses of a busy machine.
+ */
 export const FUZZ_LIMITS = {
   handshakeTimeoutMs: 10_000,
   headersTimeoutMs: 6_000,
@@ -10,5 +13,8 @@ export const FUZZ_LIMITS = {
   idleTimeoutMs: 12_000,
 } as const;
 
-/** How long the service reads on after its answer to what is not HTTP, in milliseconds: see `connection.ts`. */
+/**
+ * How long the service still reads after its answer to input that is not HTTP, in milliseconds. The value is that in
+ * `connection.ts`.
+ */
 export const LINGER_MS = 1_000;

@@ -6,15 +6,15 @@ import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
 
 export type TargetMessage = { readonly port: number } | { readonly failure: string };
 
-/** The service, with short limits, in a process of its own. */
+/** Runs the service that is fuzzed. The process that started this one receives its port and its failures. */
 async function main(databaseUrl: string, tls: boolean): Promise<void> {
-  const tell = (message: TargetMessage) => process.send?.(message);
+  const send = (message: TargetMessage) => process.send?.(message);
   const log = pino(
     { level: 'warn', base: null },
     {
       write: (line: string) => {
-        // Neither a report of connections nor an audit line says that something failed.
-        if (/^\{"level":[56]0/.test(line) && !line.includes('"audit":')) tell({ failure: line });
+        // Levels 50 and 60 are `error` and `fatal`. Audit lines and warnings about connections are no failures.
+        if (/^\{"level":[56]0/.test(line) && !line.includes('"audit":')) send({ failure: line });
       },
     },
   );
@@ -26,7 +26,7 @@ async function main(databaseUrl: string, tls: boolean): Promise<void> {
   });
   const service = await start(config, log, { limits: FUZZ_LIMITS });
   process.on('disconnect', () => void service.stop());
-  tell({ port: Number(new URL(service.url).port) });
+  send({ port: Number(new URL(service.url).port) });
 }
 
 const [databaseUrl = 'memory:', tls = 'plain'] = process.argv.slice(2);

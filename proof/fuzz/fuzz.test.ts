@@ -13,37 +13,37 @@ import { aPet } from '../../test/support/pets.ts';
 
 const CORPUS = join(import.meta.dirname, 'corpus');
 
-/** Always the same cases. `npm run fuzz` takes a new seed each time. */
+/** A fixed seed: every run plays the same cases. `npm run fuzz` takes a random seed. */
 const SEED = 1;
 const CASES = 100;
 
 const tokens = new InMemoryTokenVerifier([toKnownKey({ label: 'fuzz', token: FUZZ_KEY })]);
 
-async function startFuzzed(pets = new InMemoryPetRepository()) {
+async function startService(pets = new InMemoryPetRepository()) {
   const api = await startApi({ pets, tokens, limits: FUZZ_LIMITS });
   return { api, address: { port: api.port, tls: SPEAKS_TLS }, [Symbol.asyncDispose]: () => api.close() };
 }
 
-describe('the corpus', () => {
+describe('the service', () => {
   const names = readdirSync(CORPUS).filter((name) => name.endsWith('.json'));
 
-  test.each(names)('%s', async (name) => {
-    await using fuzzed = await startFuzzed();
+  test.each(names)('answers every request of the corpus file %s correctly', async (name) => {
+    await using service = await startService();
     const fuzzCase = JSON.parse(readFileSync(join(CORPUS, name), 'utf8')) as FuzzCase;
-    expect(await playAlone(fuzzCase, fuzzed.address)).toStrictEqual([]);
-    expect(fuzzed.api.log.failures).toStrictEqual([]);
+    expect(await playAlone(fuzzCase, service.address)).toStrictEqual([]);
+    expect(service.api.log.failures).toStrictEqual([]);
   });
 });
 
-test(`${CASES} cases, as npm run fuzz plays them`, async () => {
-  await using fuzzed = await startFuzzed();
-  const options = { address: fuzzed.address, seed: SEED, casesARound: CASES };
+test(`the service answers every request correctly in ${CASES} cases of npm run fuzz`, async () => {
+  await using service = await startService();
+  const options = { address: service.address, seed: SEED, casesPerRound: CASES };
   const { findings, answers } = await campaign({ ...options, isOver: ({ cases }) => cases >= CASES });
   expect(findings).toStrictEqual([]);
   expect(answers).toBeGreaterThan(CASES);
 });
 
-/** A service with a fault. */
+/** A storage with one fault, named by a row of the test. */
 class FaultyPets extends InMemoryPetRepository {
   readonly #fault: string;
 
@@ -53,26 +53,26 @@ class FaultyPets extends InMemoryPetRepository {
   }
 
   override async findById(id: bigint) {
-    if (this.#fault === 'a 500 for some input' && id < 0n) throw new Error('a fault');
-    const adds = this.#fault === 'a pet that a refused request has added' && id === 17n;
-    if (adds) await this.insert(aPet({ name: 'Eve', categoryId: 1n }));
+    if (this.#fault === 'a request that causes a 500' && id < 0n) throw new Error('a fault');
+    const addsPet = this.#fault === 'a pet that no request has added' && id === 17n;
+    if (addsPet) await this.insert(aPet({ name: 'Eve', categoryId: 1n }));
     return super.findById(id);
   }
 
   override async list(query: PetQuery) {
-    const loses = this.#fault === 'a lost pet';
-    return (await super.list(query)).filter(({ categoryId }) => !loses || categoryId !== 0n);
+    const losesPet = this.#fault === 'a pet that is lost';
+    return (await super.list(query)).filter(({ categoryId }) => !losesPet || categoryId !== 0n);
   }
 }
 
-// Faults that only show in a running service. judge.test.ts has the others.
+// These faults need a running service. judge.test.ts has the faults that single answers show.
 test.each([
-  ['a 500 for some input', /the service blames itself/],
-  ['a pet that a refused request has added', /no request asked for the stored pet/],
-  ['a lost pet', /pet \d+ is missing/],
+  ['a request that causes a 500', /the status is a 5xx/],
+  ['a pet that no request has added', /no request added the stored pet/],
+  ['a pet that is lost', /pet \d+ is missing/],
 ])('the fuzzer finds %s', async (fault, problem) => {
-  await using fuzzed = await startFuzzed(new FaultyPets(fault));
-  const options = { address: fuzzed.address, seed: SEED, casesARound: 40 };
+  await using service = await startService(new FaultyPets(fault));
+  const options = { address: service.address, seed: SEED, casesPerRound: 40 };
   const { findings } = await campaign({ ...options, isOver: ({ cases }) => cases >= 160 });
   expect(findings.flatMap(({ problems }) => problems).join('\n')).toMatch(problem);
 });

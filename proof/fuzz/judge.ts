@@ -4,26 +4,26 @@ import { parseAnswer } from '../../test/support/raw-connection.ts';
 import { cursorId, expectedAnswer, type StoredPet } from './expected-answer.ts';
 import { bytesOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
 import { FUZZ_KEY, FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
-import type { Seen } from './fuzz-client.ts';
+import type { ConnectionRecord } from './fuzz-client.ts';
 import type { State } from '../states.ts';
-import type { WantedPet } from './read-pet.ts';
+import type { PetContent } from './read-pet.ts';
 import { type ReadRequest, readRequests, type ReadStream } from './read-requests.ts';
 import { parsePets } from './sane-client.ts';
 
 export type Verdict = {
-  /** What is wrong, one line each. */
+  /** The faults, one line each. Empty if every answer is right. */
   readonly problems: readonly string[];
   /** The pets that the requests may have added. */
-  readonly wanted: readonly WantedPet[];
-  /** The pets that were answered 201. */
-  readonly acknowledged: readonly StoredPet[];
-  readonly answers: number;
-  /** The rare states that the case has reached. */
-  readonly reached: ReadonlySet<State>;
+  readonly newPets: readonly PetContent[];
+  /** The pets in the answers with 201. */
+  readonly acknowledgedPets: readonly StoredPet[];
+  readonly answerCount: number;
+  /** The rare states (see `states.ts`) that the case has reached. */
+  readonly reachedStates: ReadonlySet<State>;
 };
 
-/** The states of which a status tells. */
-const TOLD: ReadonlyMap<number, State> = new Map([
+/** The rare state that an answer with this status shows. */
+const STATE_BY_STATUS: ReadonlyMap<number, State> = new Map([
   [100, 'told-to-continue'],
   [201, 'pet-added'],
   [401, 'no-key'],
@@ -34,93 +34,96 @@ const TOLD: ReadonlyMap<number, State> = new Map([
   [431, 'too-large'],
 ]);
 
-/** The states that a full run must reach. */
+/** The rare states that a run of at least 10,000 requests must reach. */
 export const FUZZ_STATES: readonly State[] = [
-  ...new Set(TOLD.values()),
+  ...new Set(STATE_BY_STATUS.values()),
   'replay',
   'no-http',
   'answered-in-order',
   'ignored-after-close',
 ];
 
-/** Compares what every connection received with what was due. */
-export function judge(fuzzCase: FuzzCase, seen: ReadonlyMap<number, Seen>): Verdict {
+/** Compares the answers on each connection with the answers that its requests must get. */
+export function judge(fuzzCase: FuzzCase, records: ReadonlyMap<number, ConnectionRecord>): Verdict {
   const verdict = {
     problems: [] as string[],
-    wanted: [] as WantedPet[],
-    acknowledged: [] as StoredPet[],
-    answers: 0,
-    reached: new Set<State>(),
+    newPets: [] as PetContent[],
+    acknowledgedPets: [] as StoredPet[],
+    answerCount: 0,
+    reachedStates: new Set<State>(),
   };
-  for (const on of connectionsOf(fuzzCase)) {
-    const sent = bytesOf(fuzzCase, on);
-    const stream = readRequests(sent);
-    const at = seen.get(on);
-    if (at === undefined) throw new Error(`connection ${on} was not played`);
-    const connection = new JudgedConnection(sent, stream, at);
-    verdict.problems.push(...connection.problems.map((problem) => `connection ${on}: ${problem}`));
-    verdict.acknowledged.push(...connection.acknowledged);
-    verdict.answers += connection.answers;
-    for (const state of connection.reached) verdict.reached.add(state);
-    verdict.wanted.push(...stream.requests.flatMap((request) => expectedAnswer(request, STATE).pet ?? []));
+  for (const connection of connectionsOf(fuzzCase)) {
+    const sentBytes = bytesOf(fuzzCase, connection);
+    const stream = readRequests(sentBytes);
+    const record = records.get(connection);
+    if (record === undefined) throw new Error(`there is no record of connection ${connection}`);
+    const judged = new JudgedConnection(sentBytes, stream, record);
+    verdict.problems.push(...judged.problems.map((problem) => `connection ${connection}: ${problem}`));
+    verdict.acknowledgedPets.push(...judged.acknowledgedPets);
+    verdict.answerCount += judged.answerCount;
+    for (const state of judged.reachedStates) verdict.reachedStates.add(state);
+    verdict.newPets.push(...stream.requests.flatMap((request) => expectedAnswer(request, STATE).pet ?? []));
   }
   return verdict;
 }
 
-/** The fuzzer does not know what is stored: its requests overtake each other. */
+/** Without the stored pets: several connections send at the same time, so the order of their requests is unknown. */
 const STATE = { key: FUZZ_KEY } as const;
 
-/** As many wrong parameters an error names. */
-const MAX_NAMED = 10;
+/** The message of an error names at most this many wrong parameters. */
+const MAX_NAMED_PARAMETERS = 10;
 
-/** The statuses of requests that Node's parser or timers refuse. */
-const REFUSED = [400, 408, 413, 414, 431];
+/** The statuses of the answers to input that Node's parser or its timers refuse. */
+const REFUSAL_STATUSES = [400, 408, 413, 414, 431];
 
+/** A request id that the service has made itself: a UUID of version 4. */
 const MADE_ID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 type ParsedAnswer = { readonly answer: Answer; readonly length: number; readonly method: string };
 
-function asAnswerTo(method: string, bytes: Buffer): ParsedAnswer | undefined {
+function parseAnswerTo(method: string, bytes: Buffer): ParsedAnswer | undefined {
   const parsed = parseAnswer(bytes, method);
   return parsed && { ...parsed, method };
 }
 
 class JudgedConnection {
   readonly problems: string[] = [];
-  readonly acknowledged: StoredPet[] = [];
-  answers = 0;
-  readonly reached = new Set<State>();
-  readonly #sent: Buffer;
+  readonly acknowledgedPets: StoredPet[] = [];
+  answerCount = 0;
+  readonly reachedStates = new Set<State>();
+  readonly #sentBytes: Buffer;
   readonly #stream: ReadStream;
-  readonly #seen: Seen;
-  #said100 = false;
-  #saidClose = false;
+  readonly #record: ConnectionRecord;
+  /** The latest answer is `100 Continue`. */
+  #isLatest100 = false;
+  /** The latest answer has `Connection: close`, so no byte may follow. */
+  #isClosing = false;
 
-  constructor(sent: Buffer, stream: ReadStream, seen: Seen) {
-    this.#sent = sent;
+  constructor(sentBytes: Buffer, stream: ReadStream, record: ConnectionRecord) {
+    this.#sentBytes = sentBytes;
     this.#stream = stream;
-    this.#seen = seen;
-    if (seen.end === 'hangs') this.problems.push('the service does not close it');
-    if (this.#readAnswers()) this.#checkMissing();
+    this.#record = record;
+    if (record.end === 'hangs') this.problems.push('the service does not close the connection');
+    if (this.#readAnswers()) this.#checkMissingAnswers();
   }
 
-  /** @returns false if the rest is unreadable */
+  /** @returns whether it could read all received bytes as answers */
   #readAnswers(): boolean {
-    let { bytes } = this.#seen;
+    let { bytes } = this.#record;
     while (bytes.length > 0) {
-      if (this.#saidClose) {
-        this.problems.push(`bytes after "Connection: close": ${shown(bytes)}`);
+      if (this.#isClosing) {
+        this.problems.push(`bytes after "Connection: close": ${quoteBytes(bytes)}`);
         return false;
       }
       let parsed: ParsedAnswer | undefined;
       try {
         parsed = this.#parse(bytes);
       } catch (error) {
-        this.problems.push(`${String(error)}: ${shown(bytes)}`);
+        this.problems.push(`${String(error)}: ${quoteBytes(bytes)}`);
         return false;
       }
       if (parsed === undefined) {
-        if (this.#seen.end === 'closed') this.problems.push(`half an answer: ${shown(bytes)}`);
+        if (this.#record.end === 'closed') this.problems.push(`an incomplete answer: ${quoteBytes(bytes)}`);
         return false;
       }
       this.#check(parsed.answer, parsed.method);
@@ -130,73 +133,73 @@ class JudgedConnection {
   }
 
   #parse(bytes: Buffer): ParsedAnswer | undefined {
-    const request = this.#stream.requests[this.answers];
-    if (request !== undefined && request.method !== 'HEAD') return asAnswerTo(request.method, bytes);
-    const asHead = asAnswerTo('HEAD', bytes);
+    const request = this.#stream.requests[this.answerCount];
+    if (request !== undefined && request.method !== 'HEAD') return parseAnswerTo(request.method, bytes);
+    const asHead = parseAnswerTo('HEAD', bytes);
     const hasNoBody =
       asHead !== undefined && /^(?:HTTP|$)/.test(bytes.toString('latin1', asHead.length, asHead.length + 4));
     if (hasNoBody || (request !== undefined && !request.isOdd && asHead?.answer.status !== 408))
       return asHead;
-    // The parser and its timers may give up before they know that the method is HEAD.
-    return asAnswerTo('', bytes);
+    // The service may refuse a HEAD request before it knows the method. Such an answer has a body.
+    return parseAnswerTo('', bytes);
   }
 
   #check(answer: Answer, method: string): void {
-    const request = this.#stream.requests[this.answers];
+    const request = this.#stream.requests[this.answerCount];
     const { status } = answer;
-    const told = TOLD.get(status);
-    if (told !== undefined) this.reached.add(told);
-    if (answer.headers['idempotent-replayed'] === 'true') this.reached.add('replay');
+    const state = STATE_BY_STATUS.get(status);
+    if (state !== undefined) this.reachedStates.add(state);
+    if (answer.headers['idempotent-replayed'] === 'true') this.reachedStates.add('replay');
     if (status === 100) {
-      // The service says so before it looks at the framing.
+      // The service may send 100 even if the framing of the request is wrong.
       const isExpected =
         request === undefined
           ? /\r\nexpect:[ \t]*100-continue/i.test(this.#stream.restText)
           : request.headers.some(([name]) => name === 'expect');
-      if (!isExpected || this.#said100) this.problems.push(`100 to ${named(request)}`);
-      this.#said100 = true;
+      if (!isExpected || this.#isLatest100) this.problems.push(`100 to ${nameOf(request)}`);
+      this.#isLatest100 = true;
       return;
     }
-    this.#said100 = false;
-    this.answers++;
-    this.#saidClose = answer.headers['connection'] === 'close';
+    this.#isLatest100 = false;
+    this.answerCount++;
+    this.#isClosing = answer.headers['connection'] === 'close';
     const complain = (text: string) =>
-      this.problems.push(`${named(request)} was answered ${status} ${answer.body.slice(0, 300)}: ${text}`);
+      this.problems.push(`${nameOf(request)} was answered ${status} ${answer.body.slice(0, 300)}: ${text}`);
     try {
       expectConforms({ method, path: request?.target ?? '', ...answer });
     } catch (error) {
       complain(String(error));
-      // A body of another form has no pets to check.
+      // The pets of such a body cannot be read.
       if (request !== undefined) return;
     }
-    if (status >= 500) complain('the service blames itself');
-    const isLate = status === 408 && this.#seen.openMs >= FUZZ_LIMITS.headersTimeoutMs;
-    if (status === 408 && !isLate) complain('it had more time');
-    if (!isLate && !this.#isOwnId(request, String(answer.headers['x-request-id']))) {
-      complain(`the answer to ${String(answer.headers['x-request-id'])}`);
+    if (status >= 500) complain('the status is a 5xx');
+    const isLate = status === 408 && this.#record.openMs >= FUZZ_LIMITS.headersTimeoutMs;
+    if (status === 408 && !isLate) complain('the time limit was not over');
+    if (!isLate && !this.#isExpectedId(request, String(answer.headers['x-request-id']))) {
+      complain(`wrong X-Request-Id ${String(answer.headers['x-request-id'])}`);
     }
-    if (this.answers > 1) this.reached.add('answered-in-order');
+    if (this.answerCount > 1) this.reachedStates.add('answered-in-order');
     if (request === undefined) this.#checkRefusal(answer, complain);
     else this.#checkAnswer(request, answer, complain);
   }
 
-  #isOwnId(request: ReadRequest | undefined, id: string): boolean {
-    if (request === undefined) return MADE_ID.test(id) || this.#sent.includes(id);
+  #isExpectedId(request: ReadRequest | undefined, id: string): boolean {
+    if (request === undefined) return MADE_ID.test(id) || this.#sentBytes.includes(id);
     const ids = request.headers.filter(([name]) => name === 'x-request-id').map(([, value]) => value);
-    const isKept = ids.length === 1 && /^[\w.-]{1,64}$/.test(ids[0] ?? '');
-    // What the parser refuses has no headers yet.
-    if (isKept && id === ids[0]) return true;
-    return MADE_ID.test(id) && (!isKept || request.isOdd);
+    const isValid = ids.length === 1 && /^[\w.-]{1,64}$/.test(ids[0] ?? '');
+    if (isValid && id === ids[0]) return true;
+    // The parser may refuse an odd request before the service knows its headers.
+    return MADE_ID.test(id) && (!isValid || request.isOdd);
   }
 
   #checkRefusal({ status }: Answer, complain: (text: string) => void): void {
     const { rest } = this.#stream;
-    // The first request of a connection has a time limit even if nothing of it arrives.
-    const isUnused = status === 408 && this.#stream.requests.length === 0;
-    if ((rest === 'nothing' && !isUnused) || rest === 'ignored') complain('there was no further request');
-    if (!REFUSED.includes(status)) complain('the request is not valid HTTP');
-    if (!this.#saidClose) complain('the connection stays open');
-    this.reached.add('no-http');
+    // The service closes a connection with 408 if its first request never begins.
+    const isSilent = status === 408 && this.#stream.requests.length === 0;
+    if ((rest === 'nothing' && !isSilent) || rest === 'ignored') complain('no request is left to answer');
+    if (!REFUSAL_STATUSES.includes(status)) complain('input that is not valid HTTP must be refused');
+    if (!this.#isClosing) complain('the connection must close');
+    this.reachedStates.add('no-http');
   }
 
   #checkAnswer(request: ReadRequest, answer: Answer, complain: (text: string) => void): void {
@@ -207,89 +210,90 @@ class JudgedConnection {
       if (status === 201) complain(`the body is ${request.bodyState}`);
       return;
     }
-    const isRefused = request.isOdd && this.#saidClose && REFUSED.includes(status);
+    const isRefused = request.isOdd && this.#isClosing && REFUSAL_STATUSES.includes(status);
     if (isLate || isRefused) return;
-    if (this.#saidClose ? request.closes === 'never' : request.closes === 'must') {
-      complain(this.#saidClose ? 'the connection ends' : 'the connection stays open');
+    if (this.#isClosing ? request.closeRule === 'never' : request.closeRule === 'must') {
+      complain(this.#isClosing ? 'the connection must stay open' : 'the connection must close');
     }
     const { statuses, code = '', names = [], pet } = expectedAnswer(request, STATE);
     if (statuses?.includes(status) === false) complain(`expected ${statuses.join(' or ')}`);
     else if (status < 400) this.#checkPets(request, answer, pet, complain);
-    else if (method !== 'HEAD' && !saysWhy(answer.body, code, names))
+    else if (method !== 'HEAD' && !isExpectedError(answer.body, code, names))
       complain(`expected ${code} ${names.join()}`);
   }
 
   #checkPets(
     { method, target }: ReadRequest,
     { status, body }: Answer,
-    wanted: WantedPet | undefined,
+    requested: PetContent | undefined,
     complain: (text: string) => void,
   ): void {
     if (method === 'HEAD' || !target.startsWith('/v1/pets') || (status !== 200 && status !== 201)) return;
     const pets = parsePets(body.startsWith('[') ? body : `[${body}]`);
     if (status === 201) {
-      this.acknowledged.push(...pets);
-      if (pets[0] === undefined || wanted === undefined || petText(pets[0]) !== petText(wanted)) {
-        complain(`expected the pet ${wanted && petText(wanted)}`);
+      this.acknowledgedPets.push(...pets);
+      if (pets[0] === undefined || requested === undefined || petText(pets[0]) !== petText(requested)) {
+        complain(`expected the pet ${requested && petText(requested)}`);
       }
       return;
     }
     const query = new URLSearchParams(target.split('?')[1]);
-    let last = cursorId(query.get('cursor'));
+    let lastId = cursorId(query.get('cursor'));
     const limit = target.startsWith('/v1/pets/') ? 1 : Number(query.get('limit') ?? 20);
     const filter = query.get('status');
     if (pets.length > limit) complain('the page is too long');
     for (const { id, status: petStatus } of pets) {
-      if (id <= last) complain('the ids do not increase');
-      if (filter !== null && petStatus !== filter) complain('the page has another status');
-      last = id;
+      if (id <= lastId) complain('the ids do not increase');
+      if (filter !== null && petStatus !== filter) complain('a pet does not have the status of the query');
+      lastId = id;
     }
     const id = /^\/v1\/pets\/(\d+)$/.exec(target)?.[1];
-    if (id !== undefined && String(pets[0]?.id) !== id) complain('it is another pet');
+    if (id !== undefined && String(pets[0]?.id) !== id) complain('the id of the pet is not that of the path');
   }
 
-  /** Whether every request got an answer, or an answer before it said that it is the last. */
-  #checkMissing(): void {
+  /** Reports that answers are missing. No answer is missing after one with `Connection: close`. */
+  #checkMissingAnswers(): void {
     const { requests, rest, restText } = this.#stream;
-    if (this.#saidClose && this.answers < requests.length) this.reached.add('ignored-after-close');
-    if (this.#saidClose || this.#seen.end !== 'closed') return;
-    const due = requests.length + (rest === 'broken' || rest === 'incomplete' ? 1 : 0);
-    // A client that takes too long may lose its connection, and a reset may then destroy the last answer.
-    const { sendMs } = this.#seen;
-    const missing = due - this.answers;
-    if (missing <= 0 || rest === 'tunnel' || sendMs >= FUZZ_LIMITS.headersTimeoutMs) return;
-    if (missing === 1 && rest === 'broken' && sendMs >= LINGER_MS) return;
+    if (this.#isClosing && this.answerCount < requests.length) this.reachedStates.add('ignored-after-close');
+    if (this.#isClosing || this.#record.end !== 'closed') return;
+    const expectedCount = requests.length + (rest === 'broken' || rest === 'incomplete' ? 1 : 0);
+    // The service may close a connection whose client sends for too long. The answers are lost if this is a reset.
+    const { sendMs } = this.#record;
+    const missingCount = expectedCount - this.answerCount;
+    if (missingCount <= 0 || rest === 'tunnel' || sendMs >= FUZZ_LIMITS.headersTimeoutMs) return;
+    if (missingCount === 1 && rest === 'broken' && sendMs >= LINGER_MS) return;
     const lastBody = requests.at(-1)?.bodyState;
-    // The client ends its side before its request is whole.
-    if (missing === 1 && (rest === 'incomplete' || lastBody === 'incomplete')) return;
-    // The client fails to send what follows the last request, or a broken body, before it reads.
+    // A request that the client does not finish needs no answer.
+    if (missingCount === 1 && (rest === 'incomplete' || lastBody === 'incomplete')) return;
+    // The service may close the connection before the client has sent a broken body, or the bytes after the last
+    // request. The client then fails to send, and cannot read the answer.
     if (lastBody === 'broken' || (rest === 'ignored' && restText !== '')) return;
     this.problems.push(
-      `${this.answers} of ${due} answers: none to ${named(requests[this.answers])} (then: ${rest})`,
+      `${this.answerCount} of ${expectedCount} answers: none to ${nameOf(requests[this.answerCount])} (after the requests: ${rest})`,
     );
   }
 }
 
-/** Whether an error has the code, where one is due, and names what is wrong. */
-function saysWhy(body: string, due: string, names: readonly string[]): boolean {
+/** Whether an error has the expected code, where '' stands for any code, and a message with all `names`. */
+function isExpectedError(body: string, expectedCode: string, names: readonly string[]): boolean {
   const { code, message } = JSON.parse(body) as { readonly code: string; readonly message: string };
   return (
-    (due === '' || code === due) &&
-    (names.length > MAX_NAMED || names.every((name) => message.includes(name)))
+    (expectedCode === '' || code === expectedCode) &&
+    (names.length > MAX_NAMED_PARAMETERS || names.every((name) => message.includes(name)))
   );
 }
 
-/** What tells two pets with different content apart. */
-export function petText({ name, categoryId, status }: WantedPet): string {
+/** The content of a pet as text. Equal texts mean equal content. */
+export function petText({ name, categoryId, status }: PetContent): string {
   return JSON.stringify([name, String(categoryId), status]);
 }
 
-function named(request: ReadRequest | undefined): string {
+function nameOf(request: ReadRequest | undefined): string {
   return request === undefined
-    ? 'what is not a request'
+    ? 'input that is not a request'
     : `${request.method} ${request.target.slice(0, 200)}`;
 }
 
-function shown(bytes: Buffer): string {
+function quoteBytes(bytes: Buffer): string {
   return JSON.stringify(bytes.toString('latin1', 0, 300));
 }

@@ -12,14 +12,14 @@ import { Target } from './target.ts';
 
 const USAGE = `The fuzzer: changed, split, pipelined and interleaved requests on raw sockets, and checks of every answer.
 
-  npm run fuzz                        10,000 requests with a random seed; so many must reach every state
+  npm run fuzz                        10,000 requests with a random seed; fails if they miss a rare state
   npm run fuzz -- --requests 1000000
               --seed 7                the seed of an earlier run
-              --first 1200 --cases 1  replays a case of that seed
-              --store sqlite          memory by default
+              --first 1200 --cases 1  only the case 1200 of that seed
+              --store sqlite          the default is memory
               --tls
 
-A finding is written to proof/fuzz/corpus. npm test replays that folder.
+A case with a wrong answer is written to proof/fuzz/corpus. npm test plays the cases in this folder.
 `;
 
 const { values } = parseArgs({
@@ -34,57 +34,57 @@ const { values } = parseArgs({
   },
 });
 
-/** A run of so many requests must reach every state. */
-const FULL_RUN = 10_000;
+/** A run of at least so many requests must reach every rare state. */
+const FULL_RUN_REQUESTS = 10_000;
 
 const seed = Number(values.seed);
-const options = `${values.store === 'memory' ? '' : ` --store ${values.store}`}${values.tls ? ' --tls' : ''}`;
+const replayOptions = `${values.store === 'memory' ? '' : ` --store ${values.store}`}${values.tls ? ' --tls' : ''}`;
 
 async function main(): Promise<void> {
   await using directory = await temporaryDirectory('fuzz', { inMemory: true });
   const databaseUrl = values.store === 'sqlite' ? `sqlite:${join(directory.path, 'petstore.db')}` : 'memory:';
   await using target = await Target.start(databaseUrl, values.tls);
-  const begunMs = performance.now();
+  const startMs = performance.now();
   const cases = values.cases === undefined ? undefined : Number(values.cases);
   const isOver = (progress: Progress) =>
     target.failures.length > 0 ||
     progress.requests >= Number(values.requests) ||
     (cases !== undefined && progress.cases >= cases);
   const afterRound = (progress: Progress) => {
-    const seconds = ((performance.now() - begunMs) / 1000).toFixed(0);
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
     console.log(
       `${seconds} s: ${progress.requests} requests, ${progress.answers} answers, ${progress.pets} pets`,
     );
   };
-  console.log(`npm run fuzz -- --seed ${seed} --first ${values.first}${options}`);
-  const { findings, requests, answers, ...played } = await campaign({
+  console.log(`npm run fuzz -- --seed ${seed} --first ${values.first}${replayOptions}`);
+  const { findings, requests, answers, ...totals } = await campaign({
     address: target.address,
     seed,
     first: Number(values.first),
     isOver,
     afterRound,
-    ...(cases !== undefined && { casesARound: cases }),
+    ...(cases !== undefined && { casesPerRound: cases }),
   });
   for (const finding of findings) await report(finding, target);
   for (const line of target.failures) console.log(line);
-  const states = describeStates(FUZZ_STATES, played.reached);
+  const states = describeStates(FUZZ_STATES, totals.reached);
   console.log(states);
-  const bad = findings.length + target.failures.length;
+  const findingCount = findings.length + target.failures.length;
   console.log(
-    `${requests} requests in ${played.cases} cases, ${answers} answers, ${played.pets} pets: ${bad} findings`,
+    `${requests} requests in ${totals.cases} cases, ${answers} answers, ${totals.pets} pets: ${findingCount} findings`,
   );
-  const lacksStates = requests >= FULL_RUN && states.includes('NEVER');
-  if (bad > 0 || answers === 0 || lacksStates) process.exitCode = 1;
+  const hasMissedState = requests >= FULL_RUN_REQUESTS && states.includes('NEVER');
+  if (findingCount > 0 || answers === 0 || hasMissedState) process.exitCode = 1;
 }
 
-/** Prints a finding, and writes the case that shows it. */
+/** Prints a finding. Writes its case to the corpus if the case has problems when it is played alone. */
 async function report({ number, cases, problems }: Finding, target: Target): Promise<void> {
-  console.log(`FINDING: npm run fuzz -- --seed ${seed} --first ${number} --cases ${cases}${options}`);
+  console.log(`FINDING: npm run fuzz -- --seed ${seed} --first ${number} --cases ${cases}${replayOptions}`);
   for (const problem of problems) console.log(`  ${problem}`);
   if (cases > 1) return;
   const { fuzzCase } = makeCase(seed, number);
   if ((await playAlone(fuzzCase, target.address)).length === 0) {
-    console.log('  It takes other cases at the same time: alone, this one has no problem.');
+    console.log('  Played alone, the case has no problem. It needs other cases at the same time.');
     return;
   }
   const file = join(ROOT, `proof/fuzz/corpus/seed-${seed}-case-${number}.json`);

@@ -6,42 +6,42 @@ import { SeededRandom } from '../../test/support/seeded-random.ts';
 const MAX_CONNECTIONS = 4;
 const MAX_PIPELINED = 6;
 
-/** The case with this number of this seed, and how many requests it was made from. */
+/** Makes a case, always the same for a `seed` and a `number`. `requestCount` counts its requests before changes. */
 export function makeCase(
   seed: number,
   number: number,
-): { readonly fuzzCase: FuzzCase; readonly requests: number } {
+): { readonly fuzzCase: FuzzCase; readonly requestCount: number } {
   const random = new SeededRandom(seed, number);
-  let count = 0;
-  const marks: Marks = { next: () => `f${number.toString(36)}-${(count++).toString(36)}` };
-  let requests = 0;
+  let markCount = 0;
+  const marks: Marks = { next: () => `f${number.toString(36)}-${(markCount++).toString(36)}` };
+  let requestCount = 0;
   const queues = Array.from({ length: 1 + random.below(MAX_CONNECTIONS) }, (_, on) => {
     const texts = Array.from({ length: 1 + random.below(MAX_PIPELINED) }, () => makeRequest(random, marks));
-    requests += texts.length;
-    // Nothing follows what a server refuses, so mostly the last request is changed.
-    const changed = random.chance(0.75) ? random.pick([texts.length - 1, random.below(texts.length)]) : -1;
+    requestCount += texts.length;
+    // The service ignores the requests after a refused request, so mostly the last one is changed.
+    const changedAt = random.chance(0.75) ? random.pick([texts.length - 1, random.below(texts.length)]) : -1;
     const bytes = texts
-      .map((text, index) => (index === changed ? mutate(text, random, marks) : text))
+      .map((text, index) => (index === changedAt ? mutate(text, random, marks) : text))
       .join('');
-    const sends = split(bytes, random).map((send) => sendStep(on, send, random));
-    const close = closing(random);
-    // An unfinished request meets its time limit.
-    if (close === 'stay') sends.pop();
-    return close === undefined ? sends : [...sends, { on, close }];
+    const steps = split(bytes, random).map((send) => sendStep(on, send, random));
+    const close = pickClose(random);
+    // Without its last bytes, a request is unfinished. The client stays, so it sees the answer after the time limit.
+    if (close === 'stay') steps.pop();
+    return close === undefined ? steps : [...steps, { on, close }];
   });
-  return { fuzzCase: { steps: interleave(queues, random) }, requests };
+  return { fuzzCase: { steps: interleave(queues, random) }, requestCount };
 }
 
 function sendStep(on: number, send: string, random: SeededRandom): Step {
   return random.chance(0.15) ? { on, send, sync: true } : { on, send };
 }
 
-function closing(random: SeededRandom): 'reset' | 'stay' | undefined {
+function pickClose(random: SeededRandom): 'reset' | 'stay' | undefined {
   if (random.chance(0.05)) return 'reset';
   return random.chance(0.004) ? 'stay' : undefined;
 }
 
-/** In one piece, in a few pieces, at every line, or byte by byte around one place. */
+/** Splits the bytes in one of four ways: not at all, at a few places, near the line ends, or around each of 20 bytes. */
 function split(bytes: string, random: SeededRandom): readonly string[] {
   const way = random.below(10);
   if (way < 4) return [bytes];
@@ -50,8 +50,8 @@ function split(bytes: string, random: SeededRandom): readonly string[] {
   else if (way < 9)
     cuts = [...bytes.matchAll(/\r\n/g)].map(({ index }) => index + random.below(3)).slice(0, 40);
   else {
-    const from = random.below(bytes.length + 1);
-    cuts = Array.from({ length: 20 }, (_, index) => from + index);
+    const start = random.below(bytes.length + 1);
+    cuts = Array.from({ length: 20 }, (_, index) => start + index);
   }
   const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
   return places.flatMap((place, index) => {
@@ -60,6 +60,7 @@ function split(bytes: string, random: SeededRandom): readonly string[] {
   });
 }
 
+/** Mixes the steps of the connections. The steps of one connection keep their order. */
 function interleave(queues: readonly Step[][], random: SeededRandom): Step[] {
   const steps: Step[] = [];
   let waiting = queues.filter((queue) => queue.length > 0);

@@ -11,22 +11,26 @@ const NAMES = [
   ' x ',
   '\\ud83d\\udc15',
 ];
+/** Values of `categoryId`. */
 const IDS = ['0', '7', '-1', '1.0', '1e3', '9007199254740993', '9223372036854775807', '-9223372036854775808'];
 const STATUSES = ['available', 'pending', 'sold'];
 const JSON_TYPES = ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'];
 
-/** Ends every name, to tell the pets of one request from those of another. */
+/** Makes short texts, a new one at each call. They make request ids and the names of pets unique. */
 export type Marks = { next(): string };
 
-/** A valid request as Latin-1 text. Now and then it lacks a key or asks for something that does not exist. */
+/**
+ * Makes a request in valid HTTP, as Latin-1 text. The service must refuse a few of the requests, for example because the
+ * API key is missing or the path does not exist.
+ */
 export function makeRequest(random: SeededRandom, marks: Marks): string {
   const kind = random.below(100);
-  if (kind < 30) return create(random, marks);
-  if (kind < 55) return read(random, marks, `/v1/pets${listQuery(random)}`);
-  if (kind < 75) return read(random, marks, `/v1/pets/${random.pick(IDS_IN_PATHS)}`);
-  if (kind < 90) return read(random, marks, random.pick(['/livez', '/livez', '/livez', '/readyz', '/']));
-  if (kind < 91) return read(random, marks, random.pick(['/openapi.json', '/docs']));
-  return read(random, marks, random.pick(PATHS), random.pick(METHODS));
+  if (kind < 30) return makeCreate(random, marks);
+  if (kind < 55) return makeRead(random, marks, `/v1/pets${listQuery(random)}`);
+  if (kind < 75) return makeRead(random, marks, `/v1/pets/${random.pick(IDS_IN_PATHS)}`);
+  if (kind < 90) return makeRead(random, marks, random.pick(['/livez', '/livez', '/livez', '/readyz', '/']));
+  if (kind < 91) return makeRead(random, marks, random.pick(['/openapi.json', '/docs']));
+  return makeRead(random, marks, random.pick(PATHS), random.pick(METHODS));
 }
 
 const IDS_IN_PATHS = ['1', '2', '17', '999999999', '-1', '0', '01', 'x', '%31', '9223372036854775808'];
@@ -50,18 +54,19 @@ function listQuery(random: SeededRandom): string {
     random.chance(0.3) ? `status=${random.pick([...STATUSES, 'Sold', ''])}` : '',
     random.chance(0.3) ? `cursor=v1.${random.below(5000).toString(16).padStart(16, '0')}` : '',
     random.chance(0.05) ? random.pick(['limit=5', 'x=y', '%', '=', '&', 'limit=%35']) : '',
-  ].filter((each) => each !== '');
+  ].filter((part) => part !== '');
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }
 
-function read(random: SeededRandom, marks: Marks, target: string, given?: string): string {
-  const method = given ?? random.pick(['GET', 'GET', 'GET', 'HEAD']);
+function makeRead(random: SeededRandom, marks: Marks, target: string, fixedMethod?: string): string {
+  const method = fixedMethod ?? random.pick(['GET', 'GET', 'GET', 'HEAD']);
   const body = random.chance(0.05) ? 'an unread body' : '';
-  const length = body === '' ? [] : [`Content-Length: ${body.length}`];
-  return head(random, marks, { method, target, lines: length }) + body;
+  const lines = body === '' ? [] : [`Content-Length: ${body.length}`];
+  return makeHead(random, marks, { method, target, lines }) + body;
 }
 
-function create(random: SeededRandom, marks: Marks): string {
+function makeCreate(random: SeededRandom, marks: Marks): string {
+  // Some creates are equal, so that an Idempotency-Key comes repeatedly with the same pet.
   const isRepeated = random.chance(0.05);
   const mark = isRepeated ? 'again' : marks.next();
   const fields = [
@@ -69,10 +74,10 @@ function create(random: SeededRandom, marks: Marks): string {
     `"categoryId":${isRepeated ? '7' : random.pick(IDS)}`,
     !isRepeated && random.chance(0.5) ? `"status":"${random.pick(STATUSES)}"` : '',
     random.chance(0.2) ? '"tags":[{"deep":[1.5,null,true]}]' : '',
-  ].filter((each) => each !== '');
+  ].filter((part) => part !== '');
   const json = Buffer.from(`{${fields.join(random.pick([',', ' ,\n ']))}}`);
   const coding = random.chance(0.1) ? random.pick(['gzip', 'deflate', 'br']) : '';
-  const body = encoded(json, coding).toString('latin1');
+  const body = encode(json, coding).toString('latin1');
   const lines = [`Content-Type: ${random.pick(JSON_TYPES)}`];
   if (coding !== '') lines.push(`Content-Encoding: ${coding}`);
   if (isRepeated || random.chance(0.2))
@@ -81,18 +86,18 @@ function create(random: SeededRandom, marks: Marks): string {
   const isChunked = random.chance(0.4);
   lines.push(isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`);
   return (
-    head(random, marks, { method: 'POST', target: '/v1/pets', lines }) +
-    (isChunked ? chunked(random, body) : body)
+    makeHead(random, marks, { method: 'POST', target: '/v1/pets', lines }) +
+    (isChunked ? toChunks(random, body) : body)
   );
 }
 
-function encoded(json: Buffer, coding: string): Buffer {
+function encode(json: Buffer, coding: string): Buffer {
   if (coding === 'gzip') return gzipSync(json);
   if (coding === 'deflate') return deflateSync(json);
   return coding === 'br' ? brotliCompressSync(json) : json;
 }
 
-function chunked(random: SeededRandom, body: string): string {
+function toChunks(random: SeededRandom, body: string): string {
   const chunks: string[] = [];
   for (let at = 0; at < body.length; ) {
     const size = Math.min(1 + random.below(random.pick([4, 64, 1000])), body.length - at);
@@ -104,11 +109,11 @@ function chunked(random: SeededRandom, body: string): string {
   return `${chunks.join('')}0\r\n${trailer}\r\n`;
 }
 
-type Start = { readonly method: string; readonly target: string; readonly lines: readonly string[] };
+type HeadParts = { readonly method: string; readonly target: string; readonly lines: readonly string[] };
 
-function head(random: SeededRandom, marks: Marks, { method, target, lines }: Start): string {
-  const isOld = random.chance(0.03);
-  const all = [
+function makeHead(random: SeededRandom, marks: Marks, { method, target, lines }: HeadParts): string {
+  const isHttp10 = random.chance(0.03);
+  const headers = [
     'Host: petstore.example',
     `X-Request-Id: ${marks.next()}`,
     ...lines,
@@ -118,8 +123,8 @@ function head(random: SeededRandom, marks: Marks, { method, target, lines }: Sta
     ...(random.chance(0.03) ? [`Connection: ${random.pick(['close', 'keep-alive', 'Keep-Alive, TE'])}`] : []),
     ...(random.chance(0.05) ? [`X-Long: ${'y'.repeat(random.pick([300, 5_000]))}`] : []),
   ];
-  // The order of the headers means nothing.
-  const from = random.below(all.length);
-  const turned = [...all.slice(from), ...all.slice(0, from)];
-  return `${method} ${target} HTTP/1.${isOld ? 0 : 1}\r\n${turned.map((line) => `${line}\r\n`).join('')}\r\n`;
+  // The answer must not depend on the order of the headers, so a random header is the first.
+  const first = random.below(headers.length);
+  const rotated = [...headers.slice(first), ...headers.slice(0, first)];
+  return `${method} ${target} HTTP/1.${isHttp10 ? 0 : 1}\r\n${rotated.map((line) => `${line}\r\n`).join('')}\r\n`;
 }

@@ -3,58 +3,59 @@ import { isName } from '../properties/is-name.ts';
 import { exactValue } from '../properties/json-arbitraries.ts';
 import { type ReadRequest, valuesOf } from './read-requests.ts';
 
-export type WantedPet = { readonly name: string; readonly categoryId: bigint; readonly status: string };
+/** A pet without its id, as in the body of a create request. */
+export type PetContent = { readonly name: string; readonly categoryId: bigint; readonly status: string };
 
 const STATUSES = ['available', 'pending', 'sold'];
 
 export type ReadPet = {
-  /** `unclear`: an enormous exponent or nesting. */
-  readonly is: 'right' | 'wrong' | 'broken' | 'malformed' | 'unclear' | 'too large' | 'unknown coding';
-  /** The fields that are wrong. */
-  readonly names: readonly string[];
-  readonly pet?: WantedPet;
+  /** `unclear`: the service may refuse the body or not, because of a huge exponent or too many brackets. */
+  readonly outcome: 'right' | 'wrong' | 'broken' | 'malformed' | 'unclear' | 'too large' | 'unknown coding';
+  /** The names of the wrong fields. `body` stands for a body that is not an object. */
+  readonly errors: readonly string[];
+  readonly pet?: PetContent;
 };
 
-/** Reads the pet in a body, by the contract. */
-export function petIn(request: ReadRequest): ReadPet {
+/** Reads the pet in the body of a request, as the contract says. */
+export function readPet(request: ReadRequest): ReadPet {
   const { body, bodyState } = request;
-  const not = (is: ReadPet['is'], ...names: readonly string[]): ReadPet => ({ is, names });
-  if (bodyState !== 'whole') return not('broken');
-  if (!/^(?:identity)?$/i.test(valuesOf(request, 'content-encoding')[0] ?? '')) return not('unknown coding');
-  if (body.length > MAX_BODY_BYTES) return not('too large');
+  const fail = (outcome: ReadPet['outcome'], ...errors: string[]): ReadPet => ({ outcome, errors });
+  if (bodyState !== 'whole') return fail('broken');
+  if (!/^(?:identity)?$/i.test(valuesOf(request, 'content-encoding')[0] ?? '')) return fail('unknown coding');
+  if (body.length > MAX_BODY_BYTES) return fail('too large');
   let isUnclear = false;
   let value: unknown;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    // The service refuses what is nested too deeply for its parser.
+    // The service refuses JSON that is nested too deeply for its parser. The exact depth is unknown.
     isUnclear = (text.match(/[[{]/g)?.length ?? 0) > 500;
-    value = JSON.parse(text, (_key, each: unknown, { source = '' }) => {
-      if (typeof each !== 'number') return each;
+    value = JSON.parse(text, (_key, parsed: unknown, { source = '' }) => {
+      if (typeof parsed !== 'number') return parsed;
       if (/^-?\d+$/.test(source)) return BigInt(source);
       if (!/e[+-]?0*\d{4}/i.test(source)) return exactValue(source);
       isUnclear = true;
-      return each;
+      return parsed;
     });
   } catch (error) {
-    if (error instanceof RangeError) return not('unclear');
-    if (error instanceof SyntaxError || error instanceof TypeError) return not('malformed');
+    if (error instanceof RangeError) return fail('unclear');
+    if (error instanceof SyntaxError || error instanceof TypeError) return fail('malformed');
     throw error;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return not(isUnclear ? 'unclear' : 'wrong', 'body');
+    return fail(isUnclear ? 'unclear' : 'wrong', 'body');
   }
   const { name, categoryId, status = 'available' } = value as Record<string, unknown>;
-  const isRight = {
+  const validity = {
     name: typeof name === 'string' && isName(name),
     categoryId: typeof categoryId === 'bigint' && isInt64(categoryId),
     status: typeof status === 'string' && STATUSES.includes(status),
   };
-  const names = Object.entries(isRight).flatMap(([field, is]) => (is ? [] : [field]));
-  const is = isUnclear ? 'unclear' : names.length > 0 ? 'wrong' : 'right';
-  return { is, names, ...(names.length === 0 && { pet: { name, categoryId, status } as WantedPet }) };
+  const errors = Object.entries(validity).flatMap(([field, isValid]) => (isValid ? [] : [field]));
+  const outcome = isUnclear ? 'unclear' : errors.length > 0 ? 'wrong' : 'right';
+  return { outcome, errors, ...(errors.length === 0 && { pet: { name, categoryId, status } as PetContent }) };
 }
 
-/** Whether it is in the range of int64. */
+/** Whether the value is in the range of int64. */
 export function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }

@@ -1,51 +1,60 @@
 import { METHODS } from 'node:http';
 import { SERVER_LIMITS } from '../../src/adapters/http/server/limits.ts';
 
-/** A request as a strict reader sees it. */
+/** A request, read strictly by RFC 9112. */
 export type ReadRequest = {
   readonly method: string;
   readonly target: string;
   readonly version: '1.0' | '1.1';
-  /** Names in lower case, in the order in which they came. */
+  /** In the order in which they arrived. The names are in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
-  /** Whether the body came whole. */
+  /** `incomplete`: bytes are missing at the end. `broken`: a chunk or a trailer is not valid HTTP. */
   readonly bodyState: 'whole' | 'incomplete' | 'broken';
   /** Whether the service must, may or must not close the connection after its answer. */
-  readonly closes: 'must' | 'may' | 'never';
-  /** A part of it is unusual, and a server may refuse it: it is answered like any other, or 400 ends the connection. */
+  readonly closeRule: 'must' | 'may' | 'never';
+  /** A part of the request is unusual. The service may answer it normally, or refuse it and close the connection. */
   readonly isOdd: boolean;
 };
 
-/** What follows the requests. CONNECT asks for a `tunnel`: the service closes the connection, whatever is unanswered. */
+/**
+ * What the bytes after the last request are: `nothing`, an `incomplete` or `broken` head of a request, bytes that the
+ * service must have `ignored` because it closes the connection, or a `tunnel`. A tunnel is a CONNECT request: the service
+ * then closes the connection without an answer, and earlier requests may stay unanswered, too.
+ */
 type Rest = 'nothing' | 'incomplete' | 'broken' | 'ignored' | 'tunnel';
 
 export type ReadStream = {
   readonly requests: readonly ReadRequest[];
   readonly rest: Rest;
-  /** What follows the requests, as Latin-1 text. */
+  /** The bytes after the last request, as Latin-1 text. */
   readonly restText: string;
 };
 
+/** The form of a header name. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Optional whitespace, which Node refuses here. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** A tab after the last coding. RFC 9112 allows the tab, but Node refuses it. */
 const ODD_CODING = /^transfer-encoding:.*\t$/i;
-const OWS = /^[\t ]+|[\t ]+$/g;
+const OUTER_SPACE = /^[\t ]+|[\t ]+$/g;
 const METHOD_NAMES = new Set(METHODS);
-const LONGEST_METHOD = Math.max(...METHODS.map((method) => method.length));
+const MAX_METHOD_LENGTH = Math.max(...METHODS.map((method) => method.length));
 
-/** How far the two ways to count the bytes of the headers may differ: Node leaves out some separators. */
+/**
+ * The service counts the bytes of the headers without some separators, and this reader with all of them. The counts
+ * differ by at most this number.
+ */
 const HEADER_SLACK_BYTES = 2_500;
 
 /**
- * Reads the requests in the bytes of a connection by RFC 9112, without any of its leniencies except two that Node's
- * parser shares with most servers: empty lines before a request, and several spaces in its first line.
+ * Reads the requests in the bytes of a connection, strictly by RFC 9112. Of the wrong forms that a server may accept, it
+ * reads only two, because Node's parser and most servers accept them: empty lines before a request, and several spaces
+ * between the parts of the first line.
  */
-export function readRequests(all: Buffer): ReadStream {
-  const text = all.toString('latin1');
+export function readRequests(bytes: Buffer): ReadStream {
+  const text = bytes.toString('latin1');
   const requests: ReadRequest[] = [];
-  let followsClose = false;
+  let isAfterClosingTrailer = false;
   for (let at = 0; ; ) {
     while (text[at] === '\r' || text[at] === '\n') at++;
     if (at === text.length) return { requests, rest: 'nothing', restText: '' };
@@ -58,11 +67,11 @@ export function readRequests(all: Buffer): ReadStream {
     requests.push({
       ...request,
       body: Buffer.from(body.text, 'latin1'),
-      bodyState: body.is,
-      isOdd: request.isOdd || body.isOdd || followsClose,
+      bodyState: body.state,
+      isOdd: request.isOdd || body.isOdd || isAfterClosingTrailer,
     });
-    followsClose ||= CLOSING_TRAILER.test(body.trailers ?? '');
-    const isLast = body.is !== 'whole' || request.closes === 'must';
+    isAfterClosingTrailer ||= CLOSING_TRAILER.test(body.trailers ?? '');
+    const isLast = body.state !== 'whole' || request.closeRule === 'must';
     if (isLast) return { requests, rest: 'ignored', restText: text.slice(body.end) };
     at = body.end;
   }
@@ -70,9 +79,9 @@ export function readRequests(all: Buffer): ReadStream {
 
 type Head = {
   readonly request: Omit<ReadRequest, 'body' | 'bodyState'>;
-  /** Where the body begins. */
+  /** The position after the head, where the body begins. */
   readonly end: number;
-  /** The length of the body, in bytes. */
+  /** The length of the body in bytes, or `chunked`. `broken`: the headers do not say where the body ends. */
   readonly framing: number | 'chunked' | 'broken';
 };
 
@@ -82,7 +91,7 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
   for (;;) {
     const next = text.indexOf('\n', end);
     const line = text.slice(end, next === -1 ? undefined : next + 1);
-    const problem = lines.length === 0 ? isBrokenStart(line) : isBrokenLine(line);
+    const problem = lines.length === 0 ? isBrokenRequestLine(line) : isBrokenHeader(line);
     if (problem || end - at > SERVER_LIMITS.maxHeadersBytes + HEADER_SLACK_BYTES) return 'broken';
     if (next === -1) return text.length - at > SERVER_LIMITS.maxHeadersBytes ? 'broken' : 'incomplete';
     end = next + 1;
@@ -94,7 +103,7 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
   if (version === '') return 'broken';
   const headers = lines.slice(1).map((line) => {
     const colon = line.indexOf(':');
-    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).replaceAll(OWS, '')] as const;
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).replaceAll(OUTER_SPACE, '')] as const;
   });
   const isLarge = end - at > SERVER_LIMITS.maxHeadersBytes - HEADER_SLACK_BYTES;
   const isOddTarget = !/^(?:\/|\*|https?:\/\/[\w.-]+(?::\d+)?(?![^/?]))/i.test(target);
@@ -103,45 +112,45 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
     target,
     version: version as '1.0' | '1.1',
     headers,
-    closes: closes(version, headers),
+    closeRule: closeRuleOf(version, headers),
     isOdd: isLarge || isOddTarget || lines.some((line) => ODD_CODING.test(line)),
   };
   return { request, end, framing: framingOf(headers, version) };
 }
 
-/** Whether this can no longer become a request line. */
-function isBrokenStart(line: string): boolean {
-  const [method = '', ...rest] = line.split(' ');
-  if (rest.length === 0) {
-    const name = line.replace(/\r?\n$/, '');
-    if (name !== line) return true;
-    return line.length > LONGEST_METHOD || !METHODS.some((known) => known.startsWith(line));
+/** Whether no request line begins with this text. A text without a line end is an unfinished line. */
+function isBrokenRequestLine(line: string): boolean {
+  const [method = '', ...otherParts] = line.split(' ');
+  if (otherParts.length === 0) {
+    const lineText = line.replace(/\r?\n$/, '');
+    if (lineText !== line) return true;
+    return line.length > MAX_METHOD_LENGTH || !METHODS.some((known) => known.startsWith(line));
   }
   if (!METHOD_NAMES.has(method)) return true;
-  const after = line.slice(method.length).replace(/^ +/, '');
-  const whole = /^[!-~]* +HTTP\/1\.[01]\r\n$/;
-  if (line.endsWith('\n')) return !whole.test(after) || after.startsWith(' ');
-  return !/^(?:[!-~]*|[!-~]+ +(?:H(?:T(?:T(?:P(?:\/(?:1(?:\.(?:[01]\r?)?)?)?)?)?)?)?)?)$/.test(after);
+  const afterMethod = line.slice(method.length).replace(/^ +/, '');
+  const targetAndVersion = /^[!-~]* +HTTP\/1\.[01]\r\n$/;
+  if (line.endsWith('\n')) return !targetAndVersion.test(afterMethod) || afterMethod.startsWith(' ');
+  return !/^(?:[!-~]*|[!-~]+ +(?:H(?:T(?:T(?:P(?:\/(?:1(?:\.(?:[01]\r?)?)?)?)?)?)?)?)?)$/.test(afterMethod);
 }
 
-/** Whether this can no longer become a header or the empty line at the end. */
-function isBrokenLine(line: string): boolean {
+/** Whether neither a header nor the empty line after the headers begins with this text. */
+function isBrokenHeader(line: string): boolean {
   if (line.endsWith('\n')) {
     if (line === '\r\n') return false;
     const colon = line.indexOf(':');
     const value = line.slice(colon + 1, -2);
-    return !line.endsWith('\r\n') || !TOKEN.test(line.slice(0, colon)) || !VALUE.test(value);
+    return !line.endsWith('\r\n') || !TOKEN.test(line.slice(0, colon)) || !HEADER_VALUE.test(value);
   }
   if (line === '' || line === '\r') return false;
   const [name = '', ...value] = line.split(':');
-  return !TOKEN.test(name) || (value.length > 0 && !VALUE.test(value.join(':').replace(/\r$/, '')));
+  return !TOKEN.test(name) || (value.length > 0 && !HEADER_VALUE.test(value.join(':').replace(/\r$/, '')));
 }
 
 type Headers = ReadRequest['headers'];
 
-/** The values of a header, in the order in which they came. */
+/** The values of a header, in the order in which they arrived. `name` is in lower case. */
 export function valuesOf({ headers }: Pick<ReadRequest, 'headers'>, name: string): readonly string[] {
-  return headers.filter(([each]) => each === name).map(([, value]) => value);
+  return headers.filter(([headerName]) => headerName === name).map(([, value]) => value);
 }
 
 function framingOf(headers: Headers, version: string): Head['framing'] {
@@ -156,21 +165,22 @@ function framingOf(headers: Headers, version: string): Head['framing'] {
   return Number(length);
 }
 
-function closes(version: string, headers: Headers): ReadRequest['closes'] {
-  // Old clients mean the same by it, and a server may always close a connection after an answer.
+function closeRuleOf(version: string, headers: Headers): ReadRequest['closeRule'] {
+  // Old clients send this header in place of `Connection`. A server may close a connection after any answer.
   if (valuesOf({ headers }, 'proxy-connection').length > 0) return 'may';
-  const [option = '', ...more] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());
-  if (more.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
+  const [option = '', ...extra] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());
+  if (extra.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
   if (option === 'close' || (option === '' && version === '1.0')) return 'must';
-  // A final answer without the body that the client holds back is the last one: RFC 9110, section 10.1.1.
+  // The client waits with its body. A server that answers without reading the body may close the connection: RFC 9110,
+  // section 10.1.1.
   if (valuesOf({ headers }, 'expect').some((value) => /100-continue/i.test(value))) return 'may';
-  // A server need not honour the option of HTTP/1.0: RFC 9112, section 9.3. Node does not for an answer without a length.
+  // A server may ignore the `keep-alive` of HTTP/1.0: RFC 9112, section 9.3. Node ignores it if the answer has no length.
   return version === '1.0' ? 'may' : 'never';
 }
 
 /**
- * A trailer must not say this: RFC 9110, section 6.5.1. Node's parser obeys it, but the answer may be out by then. It
- * refuses the requests that follow.
+ * `Connection: close` in a trailer, where RFC 9110, section 6.5.1, forbids it. Node's parser obeys it and refuses later
+ * requests. If the service has sent the answer by then, the answer does not say that the connection closes.
  */
 const CLOSING_TRAILER = /^(?:proxy-)?connection:[^\n]*\bclose\b/im;
 
@@ -178,7 +188,7 @@ type ReadBody = {
   readonly text: string;
   readonly end: number;
   readonly trailers?: string;
-  readonly is: ReadRequest['bodyState'];
+  readonly state: ReadRequest['bodyState'];
   readonly isOdd: boolean;
 };
 
@@ -187,51 +197,51 @@ function readLength(text: string, at: number, length: number): ReadBody {
   return {
     text: body,
     end: at + length,
-    is: body.length === length ? 'whole' : 'incomplete',
+    state: body.length === length ? 'whole' : 'incomplete',
     isOdd: false,
   };
 }
 
-const SIZE = /^([0-9A-Fa-f]+)((?:;[!-~]*)?)\r\n$/;
-const SIZE_SO_FAR = /^(?:[0-9A-Fa-f]+(?:;[!-~]*)?\r?)?$/;
+const CHUNK_SIZE_LINE = /^([0-9A-Fa-f]+)((?:;[!-~]*)?)\r\n$/;
+const UNFINISHED_SIZE_LINE = /^(?:[0-9A-Fa-f]+(?:;[!-~]*)?\r?)?$/;
 
 function readChunks(text: string, begin: number): ReadBody {
   let body = '';
   let isOdd = false;
-  const ended = (is: ReadRequest['bodyState'], end = text.length) => ({ text: body, end, is, isOdd });
+  const result = (state: ReadRequest['bodyState'], end = text.length) => ({ text: body, end, state, isOdd });
   for (let at = begin; ; ) {
     const next = text.indexOf('\n', at);
     const line = text.slice(at, next === -1 ? undefined : next + 1);
-    if (next === -1) return ended(SIZE_SO_FAR.test(line) ? 'incomplete' : 'broken');
-    const [, hex, extension = ''] = SIZE.exec(line) ?? [];
-    if (hex === undefined || BigInt(`0x${hex}`) >= 2n ** 64n) return ended('broken');
+    if (next === -1) return result(UNFINISHED_SIZE_LINE.test(line) ? 'incomplete' : 'broken');
+    const [, hex, extension = ''] = CHUNK_SIZE_LINE.exec(line) ?? [];
+    if (hex === undefined || BigInt(`0x${hex}`) >= 2n ** 64n) return result('broken');
     isOdd ||= extension !== '';
     const size = Number(`0x${hex}`);
     at = next + 1;
     if (size === 0) {
       const trailers = readTrailers(text, at);
-      // The trailers may be as long as headers.
+      // The limit of the headers also applies to the trailers.
       const { maxHeadersBytes } = SERVER_LIMITS;
-      if (trailers.end - at > maxHeadersBytes + HEADER_SLACK_BYTES) return ended('broken');
+      if (trailers.end - at > maxHeadersBytes + HEADER_SLACK_BYTES) return result('broken');
       isOdd ||= trailers.end - at > maxHeadersBytes - HEADER_SLACK_BYTES;
-      return { ...ended(trailers.is, trailers.end), trailers: text.slice(at, trailers.end) };
+      return { ...result(trailers.state, trailers.end), trailers: text.slice(at, trailers.end) };
     }
     body += text.slice(at, at + size);
     at += size;
     const lineEnd = text.slice(at, at + 2);
-    if (lineEnd !== '\r\n') return ended('\r\n'.startsWith(lineEnd) ? 'incomplete' : 'broken');
+    if (lineEnd !== '\r\n') return result('\r\n'.startsWith(lineEnd) ? 'incomplete' : 'broken');
     at += 2;
   }
 }
 
-function readTrailers(text: string, begin: number): { is: ReadRequest['bodyState']; end: number } {
+function readTrailers(text: string, begin: number): { state: ReadRequest['bodyState']; end: number } {
   for (let at = begin; ; ) {
     const next = text.indexOf('\n', at);
     const line = text.slice(at, next === -1 ? undefined : next + 1);
     const isFraming = /^(?:content-length|transfer-encoding):/i.test(line);
-    if (isBrokenLine(line) || isFraming) return { is: 'broken', end: text.length };
-    if (next === -1) return { is: 'incomplete', end: text.length };
+    if (isBrokenHeader(line) || isFraming) return { state: 'broken', end: text.length };
+    if (next === -1) return { state: 'incomplete', end: text.length };
     at = next + 1;
-    if (line === '\r\n') return { is: 'whole', end: at };
+    if (line === '\r\n') return { state: 'whole', end: at };
   }
 }

@@ -7,45 +7,50 @@ import type { StoredPet } from './expected-answer.ts';
 import { FUZZ_KEY } from './fuzz-limits.ts';
 import type { Address } from './fuzz-client.ts';
 
-/** The share of the requests that add a pet and read it again. */
-const CREATE_EVERY = 50;
+/** One of so many calls of `ask` adds a pet and reads it. The other calls read `/livez`. */
+const CALLS_PER_CREATE = 50;
 
-/** An ordinary client, which gets right answers the whole time. */
+/** A client that sends only valid requests. It must get right answers while other clients send broken bytes. */
 export class SaneClient implements Disposable {
   readonly #address: Address;
   readonly #agent: Agent;
-  /** The pets that it added since the last call of {@link takeAdded}. */
-  #added: StoredPet[] = [];
-  #asked = 0;
+  /** The pets that `ask` has added since the last call of {@link takeAdded}. */
+  #addedPets: StoredPet[] = [];
+  #askCount = 0;
 
   constructor(address: Address) {
     this.#address = address;
-    // A new connection for each request: an idle one can end at the moment of its use.
+    // Each request has a new connection, because the service could close an idle connection just before its use.
     this.#agent = address.tls ? new TlsAgent({ ca: ROOT_CERT, servername: 'localhost' }) : new Agent();
   }
 
-  /** Sends an ordinary request. @throws {Error} if the answer is wrong */
+  /**
+   * Sends a valid request.
+   *
+   * @throws {Error} if the answer is wrong
+   */
   async ask(): Promise<void> {
-    if (this.#asked++ % CREATE_EVERY !== 0) {
+    if (this.#askCount++ % CALLS_PER_CREATE !== 0) {
       expectEqual((await this.request('GET', '/livez')).body, '{"status":"ok"}');
       return;
     }
-    const pet = { name: `sane ${this.#asked}`, categoryId: BigInt(this.#asked), status: 'sold' };
+    const pet = { name: `sane ${this.#askCount}`, categoryId: BigInt(this.#askCount), status: 'sold' };
     const json = `"name":"${pet.name}","categoryId":${pet.categoryId},"status":"${pet.status}"}`;
     const { body } = await this.request('POST', '/v1/pets', `{${json}`);
     const id = /^\{"id":(\d+),/.exec(body)?.[1] ?? '';
     expectEqual(body, `{"id":${id},${json}`);
     expectEqual((await this.request('GET', `/v1/pets/${id}`)).body, body);
-    this.#added.push({ ...pet, id: BigInt(id) });
+    this.#addedPets.push({ ...pet, id: BigInt(id) });
   }
 
+  /** Returns the pets that `ask` has added since the last call. */
   takeAdded(): readonly StoredPet[] {
-    const added = this.#added;
-    this.#added = [];
-    return added;
+    const pets = this.#addedPets;
+    this.#addedPets = [];
+    return pets;
   }
 
-  /** All pets with an id above this one. */
+  /** Reads all stored pets with an id greater than `id`. */
   async petsAfter(id: bigint): Promise<readonly StoredPet[]> {
     const pets: StoredPet[] = [];
     for (let cursor: string | undefined = `v1.${id.toString(16).padStart(16, '0')}`; cursor !== undefined; ) {
@@ -56,6 +61,7 @@ export class SaneClient implements Disposable {
     return pets;
   }
 
+  /** @throws {Error} if the answer breaks the contract, or if its status is not 201 (`POST`) or 200 (other methods) */
   async request(method: string, path: string, body?: string): Promise<Reply> {
     const { tls, port } = this.#address;
     const headers = { authorization: `Bearer ${FUZZ_KEY}`, 'content-type': 'application/json' };
@@ -75,13 +81,13 @@ export class SaneClient implements Disposable {
   }
 }
 
-/** Parses pets with every digit of their numbers. */
+/** Parses pets. Every number becomes a bigint, so that no digit is lost. */
 export function parsePets(json: string): readonly StoredPet[] {
   return JSON.parse(json, (_key, value: unknown, { source = '' }) =>
     typeof value === 'number' ? BigInt(source) : value,
   ) as readonly StoredPet[];
 }
 
-function expectEqual(seen: string, expected: string): void {
-  if (seen !== expected) throw new Error(`the sane client expected ${expected} and got ${seen}`);
+function expectEqual(received: string, expected: string): void {
+  if (received !== expected) throw new Error(`the sane client expected ${expected} but received ${received}`);
 }

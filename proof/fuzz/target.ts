@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { TargetMessage } from './fuzz-target.ts';
 import type { Address } from './fuzz-client.ts';
 
-/** A service to fuzz, in a process of its own. */
+/** A service that is fuzzed. It runs in a child process. */
 export class Target implements AsyncDisposable {
   readonly address: Address;
-  /** What it logged as an error, one line each. */
+  /** The lines that the service logged with level `error` or `fatal`. */
   readonly failures: string[] = [];
   readonly #child: ChildProcess;
 
@@ -22,20 +22,20 @@ export class Target implements AsyncDisposable {
   static async start(databaseUrl: string, tls: boolean): Promise<Target> {
     const program = join(import.meta.dirname, 'fuzz-target.ts');
     const child = fork(program, [databaseUrl, tls ? 'tls' : 'plain']);
-    const ended = once(child, 'exit').then(() => {
-      throw new Error('the service has ended');
+    const earlyExit = once(child, 'exit').then(() => {
+      throw new Error('the service ended before it listened');
     });
-    // The caller that waits for the next message reports this error.
-    ended.catch(() => {});
-    const [message] = (await Promise.race([once(child, 'message'), ended])) as [TargetMessage];
+    // An exit after the start must not be an unhandled rejection.
+    earlyExit.catch(() => {});
+    const [message] = (await Promise.race([once(child, 'message'), earlyExit])) as [TargetMessage];
     if (!('port' in message)) throw new Error('the service failed before it listened');
     return new Target(child, { port: message.port, tls });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = once(this.#child, 'exit');
+    const exit = once(this.#child, 'exit');
     this.#child.disconnect();
-    await ended;
+    await exit;
   }
 }
