@@ -6,9 +6,9 @@ import type { SaneClient } from './sane-client.ts';
 export class Catalogue {
   readonly #saneClient: SaneClient;
   /** How often each pet was requested since the last check. The keys are texts of {@link petText}. */
-  readonly #requested = new Map<string, number>();
+  readonly #requestCounts = new Map<string, number>();
   /** The texts of the pets that the service answered with 201 since the last check, by id. */
-  #acknowledged = new Map<bigint, string>();
+  #acknowledgedTexts = new Map<bigint, string>();
   /** The greatest id that was checked. */
   #lastId: bigint;
 
@@ -24,16 +24,17 @@ export class Catalogue {
     return new Catalogue(saneClient, BigInt(id));
   }
 
-  /** The number of pets in the service. Its ids are 1, 2, 3 and so on. */
+  /** The number of pets in the service, whose ids are 1, 2, 3 and so on. */
   get size(): number {
     return Number(this.#lastId);
   }
 
+  /** Notes the pets that `check` then expects in the service. */
   note({ newPets, acknowledgedPets }: Pick<Verdict, 'newPets' | 'acknowledgedPets'>): void {
     for (const pet of newPets) this.#addRequested(pet);
     for (const pet of acknowledgedPets) {
       // The answer to a repeated request may have a pet that was checked earlier.
-      if (pet.id > this.#lastId) this.#acknowledged.set(pet.id, petText(pet));
+      if (pet.id > this.#lastId) this.#acknowledgedTexts.set(pet.id, petText(pet));
     }
   }
 
@@ -43,32 +44,32 @@ export class Catalogue {
    * @returns one line for each wrong or missing pet
    */
   async check(): Promise<readonly string[]> {
-    const added = this.#saneClient.takeAdded();
-    this.note({ newPets: added, acknowledgedPets: added });
+    const addedPets = this.#saneClient.takeAdded();
+    this.note({ newPets: addedPets, acknowledgedPets: addedPets });
     const problems: string[] = [];
     for (const pet of await this.#saneClient.petsAfter(this.#lastId)) {
       const text = petText(pet);
       if (!this.#takeRequested(text)) problems.push(`no request added the stored pet ${text}`);
-      const answerText = this.#acknowledged.get(pet.id) ?? text;
+      const answerText = this.#acknowledgedTexts.get(pet.id) ?? text;
       if (answerText !== text) problems.push(`pet ${pet.id} is ${text}, but was answered as ${answerText}`);
-      this.#acknowledged.delete(pet.id);
+      this.#acknowledgedTexts.delete(pet.id);
       this.#lastId = pet.id;
     }
-    for (const [id, text] of this.#acknowledged) problems.push(`pet ${id} is missing: ${text}`);
-    this.#acknowledged = new Map();
+    for (const [id, text] of this.#acknowledgedTexts) problems.push(`pet ${id} is missing: ${text}`);
+    this.#acknowledgedTexts = new Map();
     // A requested pet need not be stored: the request may be a repetition, or its client may have left.
-    this.#requested.clear();
+    this.#requestCounts.clear();
     return problems;
   }
 
   #addRequested(pet: PetContent): void {
     const text = petText(pet);
-    this.#requested.set(text, (this.#requested.get(text) ?? 0) + 1);
+    this.#requestCounts.set(text, (this.#requestCounts.get(text) ?? 0) + 1);
   }
 
   #takeRequested(text: string): boolean {
-    const count = this.#requested.get(text) ?? 0;
-    this.#requested.set(text, count - 1);
+    const count = this.#requestCounts.get(text) ?? 0;
+    this.#requestCounts.set(text, count - 1);
     return count > 0;
   }
 }

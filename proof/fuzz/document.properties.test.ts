@@ -61,8 +61,8 @@ const CONSTRAINTS = OPERATIONS.flatMap((operation) => [
 ]);
 
 /**
- * The values of a request, each with its place and its schema. `undefined` if the request breaks a rule that the document
- * states in words, because a schema cannot express it.
+ * The values of a request, each with its place and its schema. `undefined` if the request meets a rule that the document
+ * states only in words, because a schema cannot express the rule.
  */
 function valuesIn(
   request: ReadRequest,
@@ -85,13 +85,13 @@ function valuesIn(
     }[location];
     if (text === undefined) return [];
     const isInteger = resolve(schema).type !== 'string' && /^(?:0|-?[1-9]\d*)$/.test(text);
-    return [[name, schema, isInteger ? parseInRange(text) : text] as const];
+    return [[name, schema, isInteger ? parseAsDoubles(text) : text] as const];
   });
   if (valuesOf(request, 'idempotency-key').some((key) => key.startsWith('"'))) return undefined;
   const schema = bodySchemaOf(operation);
   if (schema === undefined) return values;
   try {
-    const body = parseInRange(request.body.toString());
+    const body = parseAsDoubles(request.body.toString());
     // The service refuses a lone surrogate (half of a UTF-16 pair, such as "\ud800"). No keyword can express this rule.
     const isWellFormed = (body as { name?: string } | null)?.name?.isWellFormed?.() ?? true;
     return isWellFormed ? [...values, ['body', schema, body]] : undefined;
@@ -104,7 +104,7 @@ function valuesIn(
  * Parses JSON with numbers as doubles. An integer just outside the range of int64 would be rounded into the range, so
  * every integer outside becomes 2^64 or -2^64.
  */
-function parseInRange(json: string): unknown {
+function parseAsDoubles(json: string): unknown {
   return JSON.parse(json, (_key, value: unknown, { source = '' }) => {
     if (typeof value !== 'number') return value;
     const exact = exactValue(source);
@@ -115,8 +115,8 @@ function parseInRange(json: string): unknown {
 it('the expected status of a request is 400 if, and only if, the request breaks a constraint of the OpenAPI document', async () => {
   const brokenConstraints = new Set<string>();
   await holds(
-    fc.property(aRequest, (drawn) => {
-      const [request] = readRequests(bytesOf(drawn, 'key')).requests;
+    fc.property(aRequest, (sample) => {
+      const [request] = readRequests(bytesOf(sample, 'key')).requests;
       const values = request && valuesIn(request);
       if (request === undefined || values === undefined) return;
       const errors = values.flatMap(([place, schema, value]) =>
@@ -127,7 +127,7 @@ it('the expected status of a request is 400 if, and only if, the request breaks 
       );
       const isRefused = expectedAnswer(request, { key: 'key' }).statuses?.includes(400);
       expect(isRefused, `${request.target} ${request.body.toString()}`).toBe(errors.length > 0);
-      // Only if one place alone is wrong, it is certain that the 400 is expected because of this place.
+      // If several places are wrong, it is not certain which of them causes the 400.
       if (new Set(errors.map(({ place }) => place)).size > 1) return;
       for (const { constraint } of errors) brokenConstraints.add(constraint);
     }),

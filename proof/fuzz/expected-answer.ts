@@ -32,6 +32,7 @@ export type ExpectedAnswer = {
   readonly key?: string | undefined;
 };
 
+/** Allows an answer with one of these statuses. */
 const allow = (...statuses: number[]): ExpectedAnswer => ({ statuses });
 const allow400 = (code: string, ...names: string[]): ExpectedAnswer => ({ statuses: [400], code, names });
 
@@ -46,7 +47,7 @@ const SYSTEM_PATHS = ['/livez', '/readyz', '/openapi.json', '/docs', '/docs/docs
  */
 export function expectedAnswer(request: ReadRequest, state: ServiceState): ExpectedAnswer {
   const { method, target, version } = request;
-  // Every answer below 500 is allowed, so the pet of the request may be stored.
+  // If the contract leaves the answer open, every status below 500 is allowed, and the pet of the request may be stored.
   const unclear = { ...ANY_ANSWER, pet: readPet(request).pet };
   if (request.isOdd || !target.startsWith('/')) return unclear;
   // A target has no fragment and no backslash: RFC 9112, section 3.2.
@@ -173,7 +174,7 @@ function expectedOfBody(
   return expectedOfAdd([201, 422, ...unclearStatuses], pet, key, state);
 }
 
-/** The answer to a valid create. It adds a pet, or its Idempotency-Key was used before and no pet is added. */
+/** The answer to a valid create request, which adds a pet or uses an earlier Idempotency-Key. */
 function expectedOfAdd(
   statuses: readonly number[],
   pet: PetContent | undefined,
@@ -181,14 +182,14 @@ function expectedOfAdd(
   { pets, petsByKey }: ServiceState,
 ): ExpectedAnswer {
   if (pets === undefined || pet === undefined) return { statuses, pet };
-  const keyPet = key === undefined ? undefined : petsByKey?.get(key);
+  const oldPet = key === undefined ? undefined : petsByKey?.get(key);
   const isEqual =
-    keyPet?.name === pet.name && keyPet.categoryId === pet.categoryId && keyPet.status === pet.status;
-  if (keyPet !== undefined && !isEqual) return { statuses: [422], code: 'IDEMPOTENCY_KEY_REUSED' };
-  const answerPet = keyPet ?? { id: (pets.at(-1)?.id ?? 0n) + 1n, ...pet };
+    oldPet?.name === pet.name && oldPet.categoryId === pet.categoryId && oldPet.status === pet.status;
+  if (oldPet !== undefined && !isEqual) return { statuses: [422], code: 'IDEMPOTENCY_KEY_REUSED' };
+  const answerPet = oldPet ?? { id: (pets.at(-1)?.id ?? 0n) + 1n, ...pet };
   const headers = {
     location: `/v1/pets/${answerPet.id}`,
-    'idempotent-replayed': keyPet === undefined ? undefined : 'true',
+    'idempotent-replayed': oldPet === undefined ? undefined : 'true',
   };
   return { ...allow(201), body: jsonOf(answerPet), headers, pet, key };
 }

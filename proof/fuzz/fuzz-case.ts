@@ -1,9 +1,9 @@
 /**
  * One step of a case. `on` is the number of the connection. The bytes are written as Latin-1 text.
  *
- * - `send`: writes the bytes. The next step waits until the operating system has accepted them
- * - `sync`: the next step waits until the service has answered another client, so it has read the sent bytes by then
- * - `end`: ends the client's side (FIN) and continues to read. A connection without a `close` step ends so after the case
+ * - `send`: writes the bytes. The next step waits until the operating system has accepted the bytes
+ * - `sync`: the next step waits until the service has answered another client. By then, the service has read the bytes
+ * - `end`: ends the client's side (FIN) and continues to read. A connection without a `close` step ends this way after all steps
  * - `stay`: keeps the connection open until the service closes it
  * - `reset`: resets the connection (RST)
  */

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import { ROOT_CERT } from '../../test/support/tls/pem-files.ts';
 
-/** After this time, the service should have closed the connection. Longer than every limit in `FUZZ_LIMITS`. */
+/** A connection that is open for this long counts as hanging. Longer than every limit in `FUZZ_LIMITS`. */
 const HANG_MS = 60_000;
 
 /** The beginning of an answer. `100 Continue` is not counted: the real answer follows. */
@@ -18,11 +18,11 @@ export type Address = { readonly port: number; readonly tls: boolean };
 export type ConnectionRecord = {
   /** All received bytes. */
   readonly bytes: Buffer;
-  /** `closed`: by the service. `hangs`: the service did not close it. */
+  /** `closed`: the service closed the connection. `hangs`: the connection stayed open. */
   readonly end: 'closed' | 'reset by the client' | 'hangs';
   /** How long the connection was open, in milliseconds. */
   readonly openMs: number;
-  /** How long the client took to send everything, in milliseconds. */
+  /** The time from the opening of the connection until the client had sent everything, in milliseconds. */
   readonly sendMs: number;
 };
 
@@ -31,10 +31,11 @@ export class FuzzClient {
   /** A TLS socket, or {@link #tcp}. */
   readonly #socket: Socket;
   readonly #tcp: Socket;
-  readonly #received: Buffer[] = [];
+  /** The received bytes. */
+  readonly #chunks: Buffer[] = [];
   readonly #openTimeMs: number;
   #sentTimeMs: number | undefined;
-  readonly #closed = Promise.withResolvers<void>();
+  readonly #closeEvent = Promise.withResolvers<void>();
   #isReset = false;
 
   private constructor(socket: Socket, tcp: Socket, openTimeMs: number) {
@@ -43,9 +44,9 @@ export class FuzzClient {
     this.#tcp = tcp;
     // An error also ends the connection. The judge then finds out which answers are missing.
     socket.on('error', () => {});
-    socket.on('data', (bytes: Buffer) => this.#received.push(bytes));
-    socket.once('end', () => this.#closed.resolve());
-    socket.once('close', () => this.#closed.resolve());
+    socket.on('data', (bytes: Buffer) => this.#chunks.push(bytes));
+    socket.once('end', () => this.#closeEvent.resolve());
+    socket.once('close', () => this.#closeEvent.resolve());
   }
 
   static async open({ port, tls }: Address): Promise<FuzzClient> {
@@ -68,7 +69,7 @@ export class FuzzClient {
   }
 
   /**
-   * Ends the client's side (FIN) when it has received `count` answers, but after at most five seconds. It must
+   * Ends the client's side (FIN) when the client has received `count` answers, or after five seconds. The client must
    * wait, because the service does not answer a client that has ended its side.
    */
   async end(count: number): Promise<void> {
@@ -80,14 +81,14 @@ export class FuzzClient {
   }
 
   get #answerCount(): number {
-    return Buffer.concat(this.#received).toString('latin1').match(FINAL_ANSWER)?.length ?? 0;
+    return Buffer.concat(this.#chunks).toString('latin1').match(FINAL_ANSWER)?.length ?? 0;
   }
 
   /** Resets the connection (RST). */
   reset(): void {
     this.#isReset = true;
     this.#tcp.resetAndDestroy();
-    this.#closed.resolve();
+    this.#closeEvent.resolve();
   }
 
   /** Waits until the service closes the connection, or until `HANG_MS` is over. */
@@ -95,11 +96,11 @@ export class FuzzClient {
     this.#sentTimeMs ??= performance.now();
     const hang = Promise.withResolvers<'hangs'>();
     const timer = setTimeout(() => hang.resolve('hangs'), HANG_MS);
-    const outcome = await Promise.race([this.#closed.promise, hang.promise]);
+    const outcome = await Promise.race([this.#closeEvent.promise, hang.promise]);
     clearTimeout(timer);
     const openMs = performance.now() - this.#openTimeMs;
     this.#socket.destroy();
     const end = this.#isReset ? 'reset by the client' : (outcome ?? 'closed');
-    return { bytes: Buffer.concat(this.#received), end, openMs, sendMs: this.#sentTimeMs - this.#openTimeMs };
+    return { bytes: Buffer.concat(this.#chunks), end, openMs, sendMs: this.#sentTimeMs - this.#openTimeMs };
   }
 }

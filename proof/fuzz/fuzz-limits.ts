@@ -1,4 +1,4 @@
-/** The one API key of the service that is fuzzed. */
+/** The only API key of the service that is fuzzed. */
 export const FUZZ_KEY = 'the-key-of-the-fuzzer';
 
 /**
@@ -14,7 +14,7 @@ export const FUZZ_LIMITS = {
 } as const;
 
 /**
- * How long the service still reads after its answer to input that is not HTTP, in milliseconds. The value is that in
+ * How long the service still reads after its answer to input that is not HTTP, in milliseconds. It is the value in
  * `connection.ts`.
  */
 export const LINGER_MS = 1_000;

@@ -6,7 +6,7 @@ import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
 
 export type TargetMessage = { readonly port: number } | { readonly failure: string };
 
-/** Runs the service that is fuzzed. The process that started this one receives its port and its failures. */
+/** Runs the service that is fuzzed. Sends the port and the failures of the service to the parent process. */
 async function main(databaseUrl: string, tls: boolean): Promise<void> {
   const send = (message: TargetMessage) => process.send?.(message);
   const log = pino(

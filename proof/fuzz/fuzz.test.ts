@@ -43,7 +43,7 @@ test(`the service answers every request correctly in ${CASES} cases of npm run f
   expect(answers).toBeGreaterThan(CASES);
 });
 
-/** A storage with one fault, named by a row of the test. */
+/** A storage with one fault. The rows of the last test name the faults. */
 class FaultyPets extends InMemoryPetRepository {
   readonly #fault: string;
 

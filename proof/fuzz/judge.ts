@@ -62,13 +62,13 @@ export function judge(fuzzCase: FuzzCase, records: ReadonlyMap<number, Connectio
     verdict.acknowledgedPets.push(...judged.acknowledgedPets);
     verdict.answerCount += judged.answerCount;
     for (const state of judged.reachedStates) verdict.reachedStates.add(state);
-    verdict.newPets.push(...stream.requests.flatMap((request) => expectedAnswer(request, STATE).pet ?? []));
+    verdict.newPets.push(...stream.requests.flatMap((each) => expectedAnswer(each, SERVICE).pet ?? []));
   }
   return verdict;
 }
 
-/** Without the stored pets: several connections send at the same time, so the order of their requests is unknown. */
-const STATE = { key: FUZZ_KEY } as const;
+/** This state has no pets. Several connections send at the same time, so the judge does not know which pets are stored. */
+const SERVICE = { key: FUZZ_KEY } as const;
 
 /** The message of an error names at most this many wrong parameters. */
 const MAX_NAMED_PARAMETERS = 10;
@@ -107,7 +107,7 @@ class JudgedConnection {
     if (this.#readAnswers()) this.#checkMissingAnswers();
   }
 
-  /** @returns whether it could read all received bytes as answers */
+  /** @returns whether all received bytes were read as answers */
   #readAnswers(): boolean {
     let { bytes } = this.#record;
     while (bytes.length > 0) {
@@ -135,12 +135,13 @@ class JudgedConnection {
   #parse(bytes: Buffer): ParsedAnswer | undefined {
     const request = this.#stream.requests[this.answerCount];
     if (request !== undefined && request.method !== 'HEAD') return parseAnswerTo(request.method, bytes);
+    // The answer to a HEAD request has no body.
     const asHead = parseAnswerTo('HEAD', bytes);
     const hasNoBody =
       asHead !== undefined && /^(?:HTTP|$)/.test(bytes.toString('latin1', asHead.length, asHead.length + 4));
     if (hasNoBody || (request !== undefined && !request.isOdd && asHead?.answer.status !== 408))
       return asHead;
-    // The service may refuse a HEAD request before it knows the method. Such an answer has a body.
+    // The service may refuse a HEAD request before it knows the method. The answer then has a body.
     return parseAnswerTo('', bytes);
   }
 
@@ -151,7 +152,7 @@ class JudgedConnection {
     if (state !== undefined) this.reachedStates.add(state);
     if (answer.headers['idempotent-replayed'] === 'true') this.reachedStates.add('replay');
     if (status === 100) {
-      // The service may send 100 even if the framing of the request is wrong.
+      // The service may send 100 before it refuses a request with wrong framing. Such a request is in `restText`.
       const isExpected =
         request === undefined
           ? /\r\nexpect:[ \t]*100-continue/i.test(this.#stream.restText)
@@ -169,7 +170,7 @@ class JudgedConnection {
       expectConforms({ method, path: request?.target ?? '', ...answer });
     } catch (error) {
       complain(String(error));
-      // The pets of such a body cannot be read.
+      // The pets in a wrong body cannot be read.
       if (request !== undefined) return;
     }
     if (status >= 500) complain('the status is a 5xx');
@@ -215,7 +216,7 @@ class JudgedConnection {
     if (this.#isClosing ? request.closeRule === 'never' : request.closeRule === 'must') {
       complain(this.#isClosing ? 'the connection must stay open' : 'the connection must close');
     }
-    const { statuses, code = '', names = [], pet } = expectedAnswer(request, STATE);
+    const { statuses, code = '', names = [], pet } = expectedAnswer(request, SERVICE);
     if (statuses?.includes(status) === false) complain(`expected ${statuses.join(' or ')}`);
     else if (status < 400) this.#checkPets(request, answer, pet, complain);
     else if (method !== 'HEAD' && !isExpectedError(answer.body, code, names))
@@ -251,23 +252,23 @@ class JudgedConnection {
     if (id !== undefined && String(pets[0]?.id) !== id) complain('the id of the pet is not that of the path');
   }
 
-  /** Reports that answers are missing. No answer is missing after one with `Connection: close`. */
+  /** Reports that answers are missing. After `Connection: close`, no answer is missing. */
   #checkMissingAnswers(): void {
     const { requests, rest, restText } = this.#stream;
     if (this.#isClosing && this.answerCount < requests.length) this.reachedStates.add('ignored-after-close');
     if (this.#isClosing || this.#record.end !== 'closed') return;
     const expectedCount = requests.length + (rest === 'broken' || rest === 'incomplete' ? 1 : 0);
-    // The service may close a connection whose client sends for too long. The answers are lost if this is a reset.
+    // The service may close the connection of a slow client. If this resets the connection, answers may be lost.
     const { sendMs } = this.#record;
     const missingCount = expectedCount - this.answerCount;
     if (missingCount <= 0 || rest === 'tunnel' || sendMs >= FUZZ_LIMITS.headersTimeoutMs) return;
     if (missingCount === 1 && rest === 'broken' && sendMs >= LINGER_MS) return;
-    const lastBody = requests.at(-1)?.bodyState;
+    const lastBodyState = requests.at(-1)?.bodyState;
     // A request that the client does not finish needs no answer.
-    if (missingCount === 1 && (rest === 'incomplete' || lastBody === 'incomplete')) return;
+    if (missingCount === 1 && (rest === 'incomplete' || lastBodyState === 'incomplete')) return;
     // The service may close the connection before the client has sent a broken body, or the bytes after the last
     // request. The client then fails to send, and cannot read the answer.
-    if (lastBody === 'broken' || (rest === 'ignored' && restText !== '')) return;
+    if (lastBodyState === 'broken' || (rest === 'ignored' && restText !== '')) return;
     this.problems.push(
       `${this.answerCount} of ${expectedCount} answers: none to ${nameOf(requests[this.answerCount])} (after the requests: ${rest})`,
     );

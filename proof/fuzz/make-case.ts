@@ -6,7 +6,7 @@ import { SeededRandom } from '../../test/support/seeded-random.ts';
 const MAX_CONNECTIONS = 4;
 const MAX_PIPELINED = 6;
 
-/** Makes a case, always the same for a `seed` and a `number`. `requestCount` counts its requests before changes. */
+/** Makes a case, always the same for a `seed` and a `number`. `requestCount`: its requests before changes. */
 export function makeCase(
   seed: number,
   number: number,
@@ -15,6 +15,7 @@ export function makeCase(
   let markCount = 0;
   const marks: Marks = { next: () => `f${number.toString(36)}-${(markCount++).toString(36)}` };
   let requestCount = 0;
+  // Each connection has a queue of steps. `on` is the number of the connection.
   const queues = Array.from({ length: 1 + random.below(MAX_CONNECTIONS) }, (_, on) => {
     const texts = Array.from({ length: 1 + random.below(MAX_PIPELINED) }, () => makeRequest(random, marks));
     requestCount += texts.length;
@@ -41,7 +42,7 @@ function pickClose(random: SeededRandom): 'reset' | 'stay' | undefined {
   return random.chance(0.004) ? 'stay' : undefined;
 }
 
-/** Splits the bytes in one of four ways: not at all, at a few places, near the line ends, or around each of 20 bytes. */
+/** Splits the bytes in one of four ways: not at all, at a few places, near the line ends, or at 20 neighbouring places. */
 function split(bytes: string, random: SeededRandom): readonly string[] {
   const way = random.below(10);
   if (way < 4) return [bytes];

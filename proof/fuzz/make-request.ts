@@ -124,7 +124,7 @@ function makeHead(random: SeededRandom, marks: Marks, { method, target, lines }:
     ...(random.chance(0.05) ? [`X-Long: ${'y'.repeat(random.pick([300, 5_000]))}`] : []),
   ];
   // The answer must not depend on the order of the headers, so a random header is the first.
-  const first = random.below(headers.length);
-  const rotated = [...headers.slice(first), ...headers.slice(0, first)];
+  const firstIndex = random.below(headers.length);
+  const rotated = [...headers.slice(firstIndex), ...headers.slice(0, firstIndex)];
   return `${method} ${target} HTTP/1.${isHttp10 ? 0 : 1}\r\n${rotated.map((line) => `${line}\r\n`).join('')}\r\n`;
 }

@@ -27,7 +27,7 @@ export function readPet(request: ReadRequest): ReadPet {
   let value: unknown;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    // The service refuses JSON that is nested too deeply for its parser. The exact depth is unknown.
+    // The service refuses JSON that is nested too deeply for its parser. This count is only an estimate of the depth.
     isUnclear = (text.match(/[[{]/g)?.length ?? 0) > 500;
     value = JSON.parse(text, (_key, parsed: unknown, { source = '' }) => {
       if (typeof parsed !== 'number') return parsed;

@@ -18,9 +18,11 @@ export type ReadRequest = {
 };
 
 /**
- * What the bytes after the last request are: `nothing`, an `incomplete` or `broken` head of a request, bytes that the
- * service must have `ignored` because it closes the connection, or a `tunnel`. A tunnel is a CONNECT request: the service
- * then closes the connection without an answer, and earlier requests may stay unanswered, too.
+ * What follows the last request:
+ * - `incomplete`: the beginning of a request whose headers are not finished
+ * - `broken`: bytes that are not a valid request
+ * - `ignored`: bytes that the service must ignore, because the last request ends the connection. There may be none
+ * - `tunnel`: a CONNECT request. The service closes the connection, and may leave any request unanswered
  */
 type Rest = 'nothing' | 'incomplete' | 'broken' | 'ignored' | 'tunnel';
 
@@ -34,22 +36,21 @@ export type ReadStream = {
 /** The form of a header name. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** A tab after the last coding. RFC 9112 allows the tab, but Node refuses it. */
+/** A Transfer-Encoding header with a tab at its end. RFC 9112 allows the tab, but Node refuses it. */
 const ODD_CODING = /^transfer-encoding:.*\t$/i;
 const OUTER_SPACE = /^[\t ]+|[\t ]+$/g;
 const METHOD_NAMES = new Set(METHODS);
 const MAX_METHOD_LENGTH = Math.max(...METHODS.map((method) => method.length));
 
 /**
- * The service counts the bytes of the headers without some separators, and this reader with all of them. The counts
- * differ by at most this number.
+ * Node counts the bytes of the headers without some separators. This file counts all bytes. The two counts differ by at
+ * most this number.
  */
 const HEADER_SLACK_BYTES = 2_500;
 
 /**
- * Reads the requests in the bytes of a connection, strictly by RFC 9112. Of the wrong forms that a server may accept, it
- * reads only two, because Node's parser and most servers accept them: empty lines before a request, and several spaces
- * between the parts of the first line.
+ * Reads the requests in the bytes of a connection, strictly by RFC 9112. It allows two deviations, as Node's parser and
+ * most servers do: empty lines before a request, and several spaces between the parts of the first line.
  */
 export function readRequests(bytes: Buffer): ReadStream {
   const text = bytes.toString('latin1');
@@ -118,7 +119,7 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
   return { request, end, framing: framingOf(headers, version) };
 }
 
-/** Whether no request line begins with this text. A text without a line end is an unfinished line. */
+/** Whether every line that begins with this text is an invalid request line. The text may be an unfinished line. */
 function isBrokenRequestLine(line: string): boolean {
   const [method = '', ...otherParts] = line.split(' ');
   if (otherParts.length === 0) {
@@ -133,7 +134,7 @@ function isBrokenRequestLine(line: string): boolean {
   return !/^(?:[!-~]*|[!-~]+ +(?:H(?:T(?:T(?:P(?:\/(?:1(?:\.(?:[01]\r?)?)?)?)?)?)?)?)?)$/.test(afterMethod);
 }
 
-/** Whether neither a header nor the empty line after the headers begins with this text. */
+/** Whether every line that begins with this text is an invalid header. The empty line after the headers is valid. */
 function isBrokenHeader(line: string): boolean {
   if (line.endsWith('\n')) {
     if (line === '\r\n') return false;

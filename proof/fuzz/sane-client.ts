@@ -7,7 +7,7 @@ import type { StoredPet } from './expected-answer.ts';
 import { FUZZ_KEY } from './fuzz-limits.ts';
 import type { Address } from './fuzz-client.ts';
 
-/** One of so many calls of `ask` adds a pet and reads it. The other calls read `/livez`. */
+/** The first of this number of calls of `ask` adds a pet and reads it. The other calls read `/livez`. */
 const CALLS_PER_CREATE = 50;
 
 /** A client that sends only valid requests. It must get right answers while other clients send broken bytes. */
