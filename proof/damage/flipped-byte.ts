@@ -13,17 +13,23 @@ import { askAll, isEqualTo, type Question } from './ask-all.ts';
 import { aPet } from '../../test/support/pets.ts';
 import { storageHost } from '../../test/support/storage-host.ts';
 
-/** How the service reacts to a file with a changed byte. */
+/** How the service reacts to a SQLite file with a changed byte. */
 export type Verdict = {
-  /** All answers are right, some answers are errors (a 5xx), the start is refused, or an answer is wrong. */
+  /**
+   * - `right`: All answers are right.
+   * - `error`: Some answers are expected errors (a 5xx), and the others are right.
+   * - `refused`: The service does not start with this file.
+   * - `wrong`: At least one answer is wrong, or the reason for the refused start is not one line.
+   */
   readonly outcome: 'right' | 'error' | 'refused' | 'wrong';
-  /** The first wrong answer or, if there is none, the first error. */
+  /** The first wrong answer or, without a wrong answer, the first error. It is empty when all answers are right. */
   readonly reason: string;
 };
 
+/** The pets of the file, as an export contains them. Some of them have an idempotency key. */
 export const PETS: readonly ArchivedPet[] = archivedPets(24);
 const LAST_PET_ID = PETS.at(-1)!.id;
-/** No pet has this id, and no new pet may have an id up to this one. A restore reserves ids in the same way. */
+/** A new pet must have an id greater than this one. A restore from a backup also reserves the ids of lost pets. */
 const RESERVED_ID = 70_000n;
 const KEYS: readonly ApiKey[] = [
   aKey(1, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
@@ -31,7 +37,7 @@ const KEYS: readonly ApiKey[] = [
   aKey(3, { revokedAt: at(5), originId: aKey(9).id }),
 ];
 
-/** Writes a database file. Its pages are so small that the B-trees have inner pages. */
+/** Writes a SQLite file. Its pages are so small that the B-trees have inner pages, which can then be damaged, too. */
 export async function writeSmallFile(file: string): Promise<void> {
   {
     using db = new DatabaseSync(file);
@@ -47,18 +53,25 @@ export async function writeSmallFile(file: string): Promise<void> {
 /**
  * Changes one byte of a copy of the file, opens the copy, and asks the storage for everything that is in it.
  *
- * @param sound the content of the file without damage
+ * @param soundBytes the content of the file without damage
  * @param file the path of the copy
- * @param mask the bits of the byte to change
+ * @param offset the position of the changed byte
+ * @param mask each bit that is 1 changes the same bit of the byte
  */
-export async function judgeFlip(sound: Buffer, file: string, offset: number, mask: number): Promise<Verdict> {
-  const bytes = Buffer.from(sound);
+export async function judgeFlip(
+  soundBytes: Buffer,
+  file: string,
+  offset: number,
+  mask: number,
+): Promise<Verdict> {
+  const bytes = Buffer.from(soundBytes);
   bytes[offset]! ^= mask;
   await writeFile(file, bytes);
   let storage: SqliteStorage;
   try {
     storage = await openSqliteStorage(file, storageHost());
   } catch (error) {
+    // The service logs a StorageSetupError as one line, which tells the operator what is wrong.
     const isOneLine = error instanceof StorageSetupError && !error.message.includes('\n');
     return { outcome: isOneLine ? 'refused' : 'wrong', reason: String(error) };
   }
@@ -72,9 +85,9 @@ export async function judgeFlip(sound: Buffer, file: string, offset: number, mas
 async function askEverything({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   const hasDamagedKey = (answer: unknown) =>
     Array.isArray(answer) && answer.some((key) => key instanceof DamagedApiKey);
-  // A key with a damaged id is not found by its id. That is right if the list of keys reports the damage.
+  // A key with a damaged id is not found by its id. That is right if the list of keys reports a damaged key or fails.
   const isKeyDamageReported = await keys.list().then(hasDamagedKey, () => true);
-  // The type demands questions for each method of the port.
+  // With the type `Record`, the compiler reports a method of the port that has no questions.
   const questionsByMethod: Readonly<Record<keyof PetRepository, readonly Question[]>> = {
     findById: numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
       const pet = PETS.find(({ id }) => id === BigInt(number));
@@ -103,6 +116,7 @@ async function askEverything({ pets, archive, keys }: SqliteStorage): Promise<Ve
       ],
     ],
   };
+  // The calls that may add a pet come last, because the expected lists do not contain the new pet.
   const { findById, list, ...writes } = questionsByMethod;
   const questions: Question[] = [
     ...findById,

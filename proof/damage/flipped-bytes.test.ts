@@ -7,20 +7,20 @@ import { newPath } from '../../test/support/sqlite.ts';
 import { testDirectory } from '../../test/support/test-directory.ts';
 import { judgeFlip, PETS, type Verdict, writeSmallFile } from './flipped-byte.ts';
 
-/** `npm run test:damage` changes every byte: first each bit of the byte alone, and then all 8 bits together. */
+/** Whether to change every byte of the file, as `npm run test:damage` does. Each byte is changed with all `MASKS`. */
 const isComplete = process.env['DAMAGE_BYTES'] === 'all';
 const SEED = Number(process.env['DAMAGE_SEED'] ?? 15);
-/** The bits of a byte that one case changes. */
+/** Each bit of a byte alone, and then all 8 bits together. A bit that is 1 in the mask is changed in the byte. */
 const MASKS = [1, 2, 4, 8, 16, 32, 64, 128, 255];
 
-/** The short form changes one byte in each part of the file with this many bytes. */
+/** If not every byte is changed, the test changes one random byte in each 48 bytes of the file. */
 const STRIDE = 48;
 
 const LAST_PET = PETS.at(-1)!;
 
 const TWO_HOURS = { timeout: 2 * 3_600_000 } as const;
 
-/** The changes to try. Each is the position of a byte, and the bits of the byte that change. */
+/** Yields the changes to try in a file of this length in bytes: the position of a byte, and a mask as in `MASKS`. */
 function* flipsOf(length: number): Generator<readonly [offset: number, mask: number]> {
   if (isComplete) {
     for (let offset = 0; offset < length; offset++) for (const mask of MASKS) yield [offset, mask];
@@ -32,7 +32,8 @@ function* flipsOf(length: number): Generator<readonly [offset: number, mask: num
   }
 }
 
-async function readSmallFile(sql = ''): Promise<Buffer> {
+/** Writes a small database, runs the SQL on it, and returns the bytes of its file. */
+async function createFileBytes(sql = ''): Promise<Buffer> {
   const file = await newPath();
   await writeSmallFile(file);
   {
@@ -43,21 +44,16 @@ async function readSmallFile(sql = ''): Promise<Buffer> {
 }
 
 describe('a SQLite file with a changed byte', () => {
-  it('is refused at the start, or gives right answers and expected errors', TWO_HOURS, async () => {
-    const soundBytes = await readSmallFile();
+  it('leads to a refused start, or only to right answers and expected errors', TWO_HOURS, async () => {
+    const soundBytes = await createFileBytes();
     const directory = await testDirectory();
     const counts: Record<Verdict['outcome'], number> = { right: 0, error: 0, refused: 0, wrong: 0 };
     const wrongCases: string[] = [];
     for (const [offset, mask] of flipsOf(soundBytes.length)) {
-      const caseDirectory = join(directory, `${offset}-${mask}`);
-      await mkdir(caseDirectory);
-      const { outcome, reason } = await judgeFlip(
-        soundBytes,
-        join(caseDirectory, 'petstore.db'),
-        offset,
-        mask,
-      );
-      await rm(caseDirectory, { recursive: true });
+      const folder = join(directory, `${offset}-${mask}`);
+      await mkdir(folder);
+      const { outcome, reason } = await judgeFlip(soundBytes, join(folder, 'petstore.db'), offset, mask);
+      await rm(folder, { recursive: true });
       counts[outcome]++;
       if (outcome === 'wrong') wrongCases.push(`byte ${offset} ^ ${mask}: ${reason}`);
     }
@@ -68,20 +64,18 @@ describe('a SQLite file with a changed byte', () => {
     expect(Math.min(counts.right, counts.error, counts.refused)).toBeGreaterThan(0);
   });
 
+  // This proves that the test above would find an unnoticed change.
   it.each([
     ['name', (bytes: Buffer) => bytes.indexOf(LAST_PET.name), `pet ${LAST_PET.id}`],
     ['fingerprint', (bytes: Buffer) => bytes.indexOf(fingerprintOf(0)), 'archive'],
-  ])(
-    'is judged wrong when the byte is in the %s of a pet whose checksum is switched off',
-    async (_, findOffset, damagedRead) => {
-      const soundBytes = await readSmallFile(`UPDATE pets SET -- a checksum of -1 fits every row
+  ])('is judged wrong when no checksum protects the changed %s', async (_, findOffset, damagedRead) => {
+    const soundBytes = await createFileBytes(`UPDATE pets SET -- -1 switches the checksum off
       checksum = -1, idempotency_checksum = iif(idempotency_key IS NULL, NULL, -1); VACUUM`);
 
-      const verdict = await judgeFlip(soundBytes, await newPath(), findOffset(soundBytes), 1);
+    const verdict = await judgeFlip(soundBytes, await newPath(), findOffset(soundBytes), 1);
 
-      expect(verdict).toMatchObject({ outcome: 'wrong', reason: expect.stringContaining(damagedRead) });
-    },
-  );
+    expect(verdict).toMatchObject({ outcome: 'wrong', reason: expect.stringContaining(damagedRead) });
+  });
 });
 
 function fingerprintOf(index: number): Buffer {

@@ -2,7 +2,7 @@ import {
   Binary,
   BSONRegExp,
   Code,
-  type Db,
+  type Collection,
   Decimal128,
   type Document,
   Double,
@@ -36,12 +36,12 @@ import { aPet } from '../../test/support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
-/** Stands for a field that is removed. */
+/** With this value, a test removes the field. */
 const MISSING = Symbol('missing');
 
 /**
  * At least one value of each BSON type: https://www.mongodb.com/docs/manual/reference/bson-types/
- * A unique index accepts all of them together, because no two values are equal.
+ * No two values are equal, so a field with a unique index can have all of them, each in another document.
  */
 const VALUES: Readonly<Record<string, unknown>> = {
   missing: MISSING,
@@ -73,14 +73,14 @@ const VALUES: Readonly<Record<string, unknown>> = {
   maxKey: new MaxKey(),
 };
 
-/** Two pets for each value. A test sets a field of the first pet to the value. The second pet stays unchanged. */
+/** Two pets for each value. A test sets a field of the first pet to the value, and the second pet stays unchanged. */
 const PETS = numbers(2 * Object.keys(VALUES).length).map((n) => ({
   id: BigInt(n + 1),
   ...aPet({ name: `pet ${n + 1}`, categoryId: BigInt(n + 1), status: 'sold' }),
 }));
 const ARCHIVED_PETS = PETS.map((pet) => ({ ...pet, idempotency: idempotencyFor(pet.name) }));
 
-/** An API key for each value, and a last key that stays unchanged. */
+/** An API key for each value, and a last key that stays unchanged, because a list must still show it. */
 const KEYS = numbers(Object.keys(VALUES).length + 1).map((n) => ({
   ...aKey(n),
   digest: aKey().digest,
@@ -99,8 +99,8 @@ async function openDatabase() {
   return { db, storage: client.db(), reads };
 }
 
-/** Sets a field of each document to another value. @returns the names and the values, in the order of the documents */
-async function setValues(db: Db, collection: string, ids: readonly unknown[], field: string) {
+/** Sets a field of the n-th document to the n-th value. Returns the names of the values and the values. */
+async function setValues(collection: Collection, ids: readonly unknown[], field: string) {
   const values = Object.entries(VALUES);
   const updates = values.map(([, value], n) => ({
     updateOne: {
@@ -108,35 +108,26 @@ async function setValues(db: Db, collection: string, ids: readonly unknown[], fi
       update: value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } },
     },
   }));
-  const { matchedCount } = await db
-    .collection(collection)
-    .bulkWrite(updates, { bypassDocumentValidation: true });
+  const { matchedCount } = await collection.bulkWrite(updates, { bypassDocumentValidation: true });
   expect(matchedCount).toBe(values.length);
   return values;
 }
 
 /** Sets a field of one document to one value after the other. Yields the name of each value. */
-async function* setEachValue(
-  db: Db,
-  collection: string,
-  _id: unknown,
-  field: string,
-): AsyncGenerator<string> {
+async function* setEachValue(collection: Collection, _id: unknown, field: string): AsyncGenerator<string> {
   for (const [valueName, value] of Object.entries(VALUES)) {
     const update: Document = value === MISSING ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
-    await db
-      .collection(collection)
-      .updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
+    await collection.updateOne({ _id: _id as never }, update, { bypassDocumentValidation: true });
     yield valueName;
   }
 }
 
-/** All calls whose answer shows the pet with this index, and the right answers. */
+/** All calls that should answer with the pet `PETS[index]`, and checks of their answers. */
 function questionsAbout(index: number, pets: PetRepository, archive: PetArchive): readonly Question[] {
   const { id, ...draft } = PETS[index]!;
   const page = { after: id - 1n, limit: 1 };
   const replay = () => pets.insertOnce(newPet(draft), idempotencyFor(draft.name));
-  // The type demands questions for each method of the port. The test itself calls `insert`.
+  // With the type `Record`, the compiler reports a method of the port that has no questions. A test calls `insert`.
   const questionsByMethod: Readonly<Record<Exclude<keyof PetRepository, 'insert'>, readonly Question[]>> = {
     findById: [['pet', () => pets.findById(id), isEqualTo(PETS[index])]],
     list: [
@@ -145,38 +136,40 @@ function questionsAbout(index: number, pets: PetRepository, archive: PetArchive)
     ],
     insertOnce: [['replay', replay, isEqualTo({ pet: PETS[index], replayed: true })]],
   };
-  const archiveQuestion: Question = [
+  const archiveRead: Question = [
     'archive',
     () => archive.read(page.after, 1),
     isEqualTo([ARCHIVED_PETS[index]]),
   ];
-  return [...Object.values(questionsByMethod).flat(), archiveQuestion];
+  return [...Object.values(questionsByMethod).flat(), archiveRead];
 }
 
 /** Whether the storage cannot notice the change, because the changed document is a valid pet. */
-function isUnnoticeable(field: string, type: string, wrongAnswer: string): boolean {
-  if (field === 'name' && type === 'string') return true;
-  if (field === 'categoryId' && type.endsWith('long')) return true;
-  // A pet whose Idempotency-Key has changed cannot be found by its old key.
+function isUnnoticeable(field: string, valueName: string, wrongAnswer: string): boolean {
+  if (field === 'name' && valueName === 'string') return true;
+  if (field === 'categoryId' && valueName.endsWith('long')) return true;
+  // A pet with another Idempotency-Key is not found by the old key, so a replay with the old key adds a new pet.
   if (/^idem(\.k)?$/.test(field) && wrongAnswer.startsWith('replay')) return true;
-  return field === 'idem' && type === 'missing';
+  return field === 'idem' && valueName === 'missing';
 }
 
-describe.skipIf(mongo === undefined)(`a document with a field of another type${noMongo}`, () => {
+describe.skipIf(mongo === undefined)(`a MongoDB document with a changed field${noMongo}`, () => {
   it.each(['name', 'categoryId', 'status', 'op', 'idem', 'idem.k', 'idem.fp', 'extra'])(
-    'leads to no wrong answer about a pet when the field is %s',
+    'leads to no wrong answer about a pet when the field %s has changed',
     async (field) => {
       const { db, storage, reads } = await openDatabase();
       const [pets, archive] = [new MongoPetRepository(storage, reads), new MongoPetArchive(storage, reads)];
       await archive.write(ARCHIVED_PETS);
       const ids = PETS.filter((_, n) => n % 2 === 0).map(({ id }) => id);
-      const askAboutPet = async ([type]: readonly [string, unknown], n: number) => {
+      const askAboutPet = async ([valueName]: readonly [string, unknown], n: number) => {
         const { wrong } = await askAll(questionsAbout(2 * n, pets, archive));
-        const noticeableAnswers = wrong.filter((wrongAnswer) => !isUnnoticeable(field, type, wrongAnswer));
-        expect(noticeableAnswers, type).toStrictEqual([]);
+        const noticeableAnswers = wrong.filter(
+          (wrongAnswer) => !isUnnoticeable(field, valueName, wrongAnswer),
+        );
+        expect(noticeableAnswers, valueName).toStrictEqual([]);
       };
-      // The questions are asked at the same time, because then they share round trips.
-      await Promise.all((await setValues(db, 'pets', ids, field)).map(askAboutPet));
+      // Calls at the same time share round trips to MongoDB, so the test takes less time.
+      await Promise.all((await setValues(db.collection('pets'), ids, field)).map(askAboutPet));
       const { id } = await pets.insert(aPet({ name: 'new', categoryId: 4n }));
       expect(id).toBeGreaterThan(PETS.at(-1)!.id);
     },
@@ -195,56 +188,55 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${n
     'lastUsedAt',
     'originId',
     'extra',
-  ])('leads to no wrong answer about an API key when the field is %s', async (field) => {
+  ])('leads to no wrong answer about an API key when the field %s has changed', async (field) => {
     const { db, storage, reads } = await openDatabase();
     const keys = new MongoApiKeyRepository(storage, reads);
     const [firstKey, ...otherKeys] = KEYS;
     await keys.insert(firstKey!);
-    const document = await db.collection('api_keys').findOne();
-    await db
-      .collection('api_keys')
-      .insertMany(otherKeys.map(({ id }) => ({ ...document, _id: id as never })));
+    const collection = db.collection('api_keys');
+    const document = await collection.findOne();
+    await collection.insertMany(otherKeys.map(({ id }) => ({ ...document, _id: id as never })));
     const ids = KEYS.map(({ id }) => id);
-    const values = await setValues(db, 'api_keys', ids, field);
+    const values = await setValues(collection, ids, field);
     const listedKeys = await keys.list();
 
     expect(listedKeys).toHaveLength(KEYS.length);
     expect(listedKeys).toContainEqual(KEYS.at(-1));
-    const askAboutKey = async ([type, value]: readonly [string, unknown], n: number) => {
-      const isRight = (answer: unknown) =>
-        isEqualTo(KEYS[n])(answer) || isOtherValidValue(field, value, answer);
+    const askAboutKey = async ([valueName, value]: readonly [string, unknown], n: number) => {
+      const isRight = (answer: unknown) => isEqualTo(KEYS[n])(answer) || isValidChange(field, value, answer);
       const listedKey = listedKeys.find(({ id }) => id === ids[n]);
       const { wrong } = await askAll([
         ['key', () => keys.findById(ids[n]!), isRight],
         ['list', async () => listedKey, (answer) => answer instanceof DamagedApiKey || isRight(answer)],
       ]);
-      expect(wrong, `${field}: ${type}`).toStrictEqual([]);
+      expect(wrong, `${field}: ${valueName}`).toStrictEqual([]);
     };
     await Promise.all(values.map(askAboutKey));
   });
 
-  it('does not free the reserved ids when the field is upTo of a fence, the document that reserves them', async () => {
+  // A fence is a document that reserves all ids up to its own id, which is also in its field `upTo`.
+  it('leads to no new pet with a reserved id when the field upTo of a fence has changed', async () => {
     const { db, storage, reads } = await openDatabase();
     await new MongoPetArchive(storage, reads).reserve(500n);
-    for await (const type of setEachValue(db, 'pets', 500, 'upTo')) {
+    for await (const valueName of setEachValue(db.collection('pets'), 500, 'upTo')) {
       const pets = new MongoPetRepository(storage, reads);
-      expect(await pets.insert(aPet({ name: type })), type).toMatchObject({ id: 501n });
+      expect(await pets.insert(aPet({ name: valueName })), valueName).toMatchObject({ id: 501n });
       await db.collection('pets').deleteOne({ _id: 501 as never });
     }
   });
 
-  it('is a reported problem when the field is the version of the schema', async () => {
+  it('is reported as a problem when the version of the schema has changed', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { client } = await openClient(url);
-    for await (const type of setEachValue(db, 'schema', 'petstore', 'version')) {
+    for await (const valueName of setEachValue(db.collection('schema'), 'petstore', 'version')) {
       const stored = await readSchema(client.db());
-      expect(versionProblem(stored, 'petstore', 'petstore migrate'), type).toContain('petstore');
+      expect(versionProblem(stored, 'petstore', 'petstore migrate'), valueName).toContain('petstore');
     }
   });
 });
 
-/** Whether the answer shows the changed value, which is valid, so the storage cannot notice the change. */
-function isOtherValidValue(field: string, value: unknown, answer: unknown): boolean {
+/** Whether the changed field is valid in an API key, so the storage cannot notice the change. */
+function isValidChange(field: string, value: unknown, answer: unknown): boolean {
   if (answer === undefined || answer instanceof DamagedApiKey) return false;
   const isDate = value instanceof Date && field.endsWith('At');
   const isText = value === 'x' && field === 'label';
@@ -255,7 +247,7 @@ function isOtherValidValue(field: string, value: unknown, answer: unknown): bool
 }
 
 it.skipIf(mongo === undefined)(
-  `a service adds no pets from one second after the index of the Idempotency-Keys is dropped until a migration${noMongo}`,
+  `a service whose index of Idempotency-Keys was dropped adds no pet before the next migration${noMongo}`,
   async () => {
     const { advance } = fakeClock();
     const { url, db } = await freshDatabase(mongo!);
@@ -264,6 +256,7 @@ it.skipIf(mongo === undefined)(
     const insert = () => pets.insertOnce(newPet(PETS[0]!), idempotencyFor('a'));
     const { pet } = await insert();
     await db.collection('pets').dropIndex('idem.k_1');
+    // The service checks its indexes at most once per second.
     advance(1_000);
 
     await expect(insert()).rejects.toMatchObject({
@@ -271,7 +264,7 @@ it.skipIf(mongo === undefined)(
       message: `in the database "${db.databaseName}" the collection "pets" lacks the index "idem.k_1"; run: petstore migrate`,
     });
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
-    // After the probe has noticed the missing index, even a pet without an Idempotency-Key is refused.
+    // After the probe has found that the index is missing, a pet without an Idempotency-Key is refused, too.
     await expect(pets.insert(newPet(PETS[1]!))).rejects.toThrow('lacks the index "idem.k_1"');
     expect(await pets.findById(1n)).toStrictEqual(pet);
 

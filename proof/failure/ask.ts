@@ -14,12 +14,12 @@ export type RequestOptions = {
   readonly agent?: Agent;
 };
 
-/** A request fails with `NO_ANSWER` after this time. The service answers earlier, even in an outage of its storage. */
+/** Without an answer, a request fails after this time. The service answers sooner, also when its storage is away. */
 const TIMEOUT_MS = 20_000;
 
 /** Sends one request, without retries. Rejects if there is no complete answer. */
-export function ask(url: string, question: RequestOptions = {}): Promise<Reply> {
-  const { method = 'GET', headers = {}, body, agent } = question;
+export function ask(url: string, options: RequestOptions = {}): Promise<Reply> {
+  const { method = 'GET', headers = {}, body, agent } = options;
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
     const request = send(url, { method, headers, ...(agent && { agent }) }, (response) => {

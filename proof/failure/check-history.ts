@@ -5,20 +5,20 @@ import { type Pet, VisiblePets } from './visible-pets.ts';
 
 export type Verdict = {
   readonly violations: readonly Violation[];
-  /** The number of pets that were shown although no answer acknowledged them. They are no violations. */
+  /** The number of pets that were shown but never acknowledged. A lost answer is no violation. */
   readonly foundUnknownCount: number;
 };
 
-/** How much of a call a violation quotes, in UTF-16 code units. */
+/** A violation quotes at most this many characters (UTF-16 code units) of a call. */
 const MAX_EVIDENCE_LENGTH = 500;
 
 /**
  * Decides whether a history is linearizable. A history is linearizable if all calls could have happened one after the
  * other, each at some instant between its begin and its end, with the answers that the clients received.
  *
- * The known checkers Porcupine and Elle do not fit. Porcupine searches the orders of overlapping calls, and a call of
- * unknown outcome overlaps all later calls. With a thousand such calls in an outage, the search would not end. Elle
- * infers orders from lists or registers, and the catalogue of pets is a set.
+ * The checkers Porcupine and Elle cannot be used here. Porcupine tries all orders of overlapping calls, and a call
+ * whose outcome is unknown overlaps all later calls. An outage causes a thousand such calls, so Porcupine would not
+ * finish. Elle finds the order of calls from lists or registers, but the pets are a set.
  */
 export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Verdict {
   const violations: Violation[] = [];
@@ -45,7 +45,7 @@ export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Ve
 type Requests = ReadonlyMap<string, readonly Create[]>;
 type Pets = ReadonlyMap<string, Pet>;
 
-/** The pets that were requested and then shown. The key is the content: the JSON of the pet after its id. */
+/** Returns the pets that were requested and then shown. The key of the map is the JSON of the pet after its id. */
 function findShownPets(calls: readonly Call[], requests: Requests, report: Report): Pets {
   const pets = new Map<string, Pet>();
   const byId = new Map<number, Pet>();
@@ -57,25 +57,17 @@ function findShownPets(calls: readonly Call[], requests: Requests, report: Repor
         continue;
       }
       const { id, content } = parsedPet;
-      const possibleRequests = requests.get(content)?.filter(({ outcome }) => outcome !== 'refused') ?? [];
-      if (!possibleRequests.some(({ beginMs }) => beginMs <= call.endMs)) {
-        report(
-          'unrequested',
-          json,
-          'was shown, but no request can have added it',
-          call,
-          ...(requests.get(content) ?? []),
-        );
+      const creates = requests.get(content) ?? [];
+      if (!creates.some(({ outcome, beginMs }) => outcome !== 'refused' && beginMs <= call.endMs)) {
+        report('unrequested', json, 'was shown, but no request can have added it', call, ...creates);
         continue;
       }
       const pet = pets.get(content) ?? { id, content, firstCall: call };
-      const petWithId = byId.get(id) ?? pet;
-      if (pet.id !== id)
-        report('second pet', content, `has the ids ${pet.id} and ${id}`, pet.firstCall, call);
-      if (petWithId.content !== content)
-        report('id twice', `${id}`, 'is the id of two pets', petWithId.firstCall, call);
+      const petOfId = byId.get(id) ?? pet;
+      if (pet.id !== id) report('second pet', content, `has ids ${pet.id} and ${id}`, pet.firstCall, call);
+      if (petOfId.content !== content) report('id twice', `${id}`, 'names two pets', petOfId.firstCall, call);
       pets.set(content, pet);
-      byId.set(id, petWithId);
+      byId.set(id, petOfId);
     }
   }
   return pets;
@@ -93,7 +85,7 @@ function parsePet(json: string): { readonly id: number; readonly content: string
   return content === undefined || !Number.isSafeInteger(id) ? undefined : { id, content };
 }
 
-/** Of the requests for one pet, exactly one creates it. The answers to the other requests are marked as replayed. */
+/** Exactly one request of a pet and its retries adds the pet. The answers to the others are marked as replayed. */
 function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): void {
   for (const [content, creates] of requests) {
     for (const create of creates) {
@@ -101,44 +93,37 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
       report('wrong answer', content, `was acknowledged with ${answer}`, create);
     }
-    const created = creates.filter(
-      ({ outcome, replayed }) => outcome === 'acknowledged' && replayed !== true,
-    );
-    if (created.length > 1)
-      report('wrong answer', content, 'has two answers that are not marked as replayed', ...created);
+    const adders = creates.filter(({ outcome, replayed }) => outcome === 'acknowledged' && !replayed);
+    if (adders.length > 1)
+      report('wrong answer', content, 'has two answers not marked as replayed', ...adders);
     const replays = creates.filter(({ replayed }) => replayed === true);
-    const creators = created.length > 0 ? created : creates.filter(({ outcome }) => outcome === 'unknown');
+    const possibleAdders =
+      adders.length > 0 ? adders : creates.filter(({ outcome }) => outcome === 'unknown');
     const pet = pets.get(content);
-    if (pet === undefined || creators.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
-    report(
-      'wrong answer',
-      content,
-      'was shown before the request that created it began',
-      pet.firstCall,
-      ...created,
-      ...replays,
-    );
+    if (pet === undefined || possibleAdders.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
+    report('wrong answer', content, 'was shown before its request', pet.firstCall, ...adders, ...replays);
   }
 }
 
 /** All requests with the same Idempotency-Key and the same API key add at most one pet. */
 function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Report): void {
-  const keyed = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
-  for (const [key, sameKey] of Map.groupBy(keyed, (create) => `${create.apiKey} ${create.idempotencyKey}`)) {
-    const contents = new Set(sameKey.map(({ content }) => content).filter((content) => pets.has(content)));
-    if (contents.size > 1)
-      report('second pet', key, `has two pets: ${[...contents].join(' and ')}`, ...sameKey);
+  const withKey = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
+  for (const [key, repeats] of Map.groupBy(
+    withKey,
+    (create) => `${create.apiKey} ${create.idempotencyKey}`,
+  )) {
+    const contents = new Set(repeats.map(({ content }) => content).filter((content) => pets.has(content)));
+    if (contents.size > 1) report('second pet', key, `has pets ${[...contents].join(' and ')}`, ...repeats);
   }
 }
 
 /** Each pet has a greater id than all pets that were shown before the first request for it began. */
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
   const shown = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
+  const beginOf = ({ content }: Pet) =>
+    Math.min(...(requests.get(content) ?? []).map(({ beginMs }) => beginMs));
   const requestedPets = shown
-    .map((pet) => ({
-      pet,
-      beginMs: Math.min(...(requests.get(pet.content) ?? []).map(({ beginMs }) => beginMs)),
-    }))
+    .map((pet) => ({ pet, beginMs: beginOf(pet) }))
     .toSorted((a, b) => a.beginMs - b.beginMs);
   let next = 0;
   let greatest: Pet | undefined;
@@ -147,23 +132,17 @@ function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
       if (greatest === undefined || shown[next]!.id > greatest.id) greatest = shown[next];
     }
     if (greatest === undefined || greatest.id < pet.id) continue;
-    report(
-      'id order',
-      petName(pet),
-      'was requested after a greater id was shown',
-      greatest.firstCall,
-      pet.firstCall,
-    );
+    report('id order', petName(pet), 'was added after a greater id', greatest.firstCall, pet.firstCall);
   }
 }
 
 /**
  * No read may miss a pet that an earlier call showed. This rule decides whether the reads are linearizable:
  *
- * - The catalogue only grows, and each pet begins to exist once. The instant at which it begins to exist is not before
- *   the first request for it, not after the end of a call that showed it, and not before the begin of a read that
- *   missed it.
- * - The contract does not promise that a page shows one instant, so a page is one read of each pet in its range.
+ * - Pets are only added, and each pet is added once, at some instant. This instant is after the begin of the first
+ *   request for the pet, after the begin of each read that missed the pet, and before the end of each call that showed
+ *   the pet.
+ * - A page need not show all its pets as of one instant, so it counts as one read of each pet in its range.
  * - A history is linearizable if the history of each pet is linearizable (Herlihy and Wing 1990, theorem 1).
  */
 function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
@@ -173,12 +152,7 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
       case 'get': {
         const answeredId = parsePet(call.answer ?? '')?.id;
         if (call.answer !== undefined && answeredId !== call.id) {
-          report(
-            'wrong answer',
-            `the pet ${call.id}`,
-            `was requested, and the answer was ${call.answer}`,
-            call,
-          );
+          report('wrong answer', `the pet ${call.id}`, `was answered with ${call.answer}`, call);
         }
         if (call.status !== 404) break;
         const missedPet = visible.withId(call.id, call.beginMs);
@@ -215,8 +189,7 @@ function checkReads(calls: readonly Call[], pets: Pets, report: Report): void {
 function checkPage(page: Page, ids: readonly number[], report: Report): void {
   const { pets = [], after, limit, hasNext, filter } = page;
   const isAscending = ids.every((id, index) => id > (ids[index - 1] ?? after));
-  if (!isAscending)
-    report('wrong page', page.url, 'does not show each pet once, in the order of the ids', page);
+  if (!isAscending) report('wrong page', page.url, 'has ids that do not ascend', page);
   if (pets.length > limit || (hasNext === true && pets.length < limit)) {
     report('wrong page', page.url, `has ${pets.length} pets, and its limit is ${limit}`, page);
   }

@@ -7,7 +7,7 @@ import { listPage } from './list-page.ts';
 import type { SeededRandom } from '../../test/support/seeded-random.ts';
 import { API_KEY } from './service-process.ts';
 
-/** The pause before a retry. It is shorter than `Retry-After` asks for, to keep the service under load. */
+/** The pause before a retry. `Retry-After` asks for a longer pause, but the clients shall keep the service under load. */
 const RETRY_PAUSE_MS = 100;
 
 const WRONG_BODY = '{"name":"","categoryId":"seven"}';
@@ -16,7 +16,7 @@ const CATEGORIES = ['7', '-9223372036854775808', '9223372036854775807', '0', '90
 const STATUSES = ['available', 'pending', 'sold'] as const;
 const PAGE_SIZES = [100, 100, 20, 3] as const;
 
-/** The shares of wrong requests, of reads of one pet, and of reads of a page. The remaining requests add pets. */
+/** 8 % of the requests are wrong, 16 % read one pet, and 16 % read a page. The remaining 60 % add pets. */
 const WRONG_SHARE = 0.08;
 const GET_SHARE = 0.16;
 const PAGE_SHARE = 0.16;
@@ -27,7 +27,7 @@ export type StoredApiKey = { readonly id: string; readonly token: string };
 /** The settings and the state that all clients of a load share. */
 export type SharedState = {
   readonly urls: readonly string[];
-  /** How long a client tries to add the same pet. With 0, it makes one attempt. */
+  /** How long a client repeats the request for one pet. With 0, the client makes one attempt. */
   readonly patienceMs: number;
   /** The probability that a client changes to the next URL before a request. */
   readonly urlChangeShare: number;
@@ -35,7 +35,9 @@ export type SharedState = {
   readonly apiKeys: readonly StoredApiKey[];
   /** The ids of the acknowledged pets, in the order of the acknowledgements. */
   readonly acknowledgedIds: readonly number[];
+  /** Whether clients may add more pets. The load limits their number. */
   readonly mayCreate: () => boolean;
+  /** Whether the scenario has failed, so that clients make no more retries. */
   readonly isAbandoned: () => boolean;
   readonly record: (request: Request) => void;
 };
@@ -48,7 +50,7 @@ export class Client implements Disposable {
   #urlIndex: number;
   #nextPage: { readonly path: string } & Pick<Page, 'after' | 'limit' | 'filter'>;
 
-  /** @param index the number of this client, which decides the URL of its first request */
+  /** @param index the number of this client. It decides to which URL the client sends its first request. */
   constructor(shared: SharedState, random: SeededRandom, index: number) {
     this.#shared = shared;
     this.#random = random;
@@ -67,8 +69,8 @@ export class Client implements Disposable {
   }
 
   /**
-   * Adds a pet. Retries 80 % of the requests with an Idempotency-Key, until they succeed or `patienceMs` is over.
-   * After a refused connection, any request is tried at each URL.
+   * Adds a pet. 80 % of the requests with an Idempotency-Key are repeated after an error, for at most `patienceMs`.
+   * After a refused connection, every request is sent to the next URL, until each URL was tried once.
    */
   async #create(): Promise<void> {
     const random = this.#random;
@@ -119,15 +121,9 @@ export class Client implements Disposable {
 
   /** Reads the next page of the list. Often reads the last page again, because new pets appear on it. */
   async #readPage(): Promise<void> {
-    const { path, after, limit, filter } = this.#nextPage;
+    const { path, ...range } = this.#nextPage;
     const { sentRequest, reply } = await this.#send(path, {}, this.#chooseKey());
-    const request = {
-      type: 'page',
-      ...sentRequest,
-      after,
-      limit,
-      ...(filter !== undefined && { filter }),
-    } as const;
+    const request = { type: 'page', ...sentRequest, ...range } as const;
     if (reply?.status !== 200) {
       this.#shared.record(request);
       if (reply === undefined) await this.#prepareRetry();
@@ -150,11 +146,7 @@ export class Client implements Disposable {
   }
 
   async #sendWrong(): Promise<void> {
-    const { sentRequest, reply } = await this.#send(
-      '/v1/pets',
-      { method: 'POST', body: WRONG_BODY },
-      undefined,
-    );
+    const { sentRequest, reply } = await this.#send('/v1/pets', { method: 'POST', body: WRONG_BODY });
     this.#shared.record({ type: 'wrong', ...sentRequest });
     if (reply === undefined) await this.#prepareRetry();
   }
@@ -164,10 +156,10 @@ export class Client implements Disposable {
     return apiKeys.length > 0 && this.#random.chance(0.3) ? this.#random.pick(apiKeys) : undefined;
   }
 
-  #send(path: string, question: RequestOptions, apiKey: StoredApiKey | undefined): ReturnType<typeof send> {
+  #send(path: string, options: RequestOptions, apiKey?: StoredApiKey): ReturnType<typeof send> {
     const { urls } = this.#shared;
     const url = urls[this.#urlIndex % urls.length] ?? '';
-    return send(url, path, { ...question, agent: this.#agent }, apiKey);
+    return send(url, path, { ...options, agent: this.#agent }, apiKey);
   }
 
   /** Changes to the next URL. If there is only one URL, waits before the retry. */
@@ -181,40 +173,32 @@ export class Client implements Disposable {
   }
 }
 
-/** Sends one request. Returns what the client knows about it afterwards, and the reply if there was one. */
+/** Sends one request. Returns its record for the history and, if the service answered, the reply. */
 export async function send(
   url: string,
   path: string,
-  question: RequestOptions,
+  options: RequestOptions,
   apiKey?: StoredApiKey,
 ): Promise<{ readonly sentRequest: SentRequest; readonly reply: Reply | undefined }> {
   const headers = {
     authorization: `Bearer ${apiKey?.token ?? API_KEY}`,
-    ...(question.body !== undefined && { 'content-type': 'application/json' }),
-    ...question.headers,
+    ...(options.body !== undefined && { 'content-type': 'application/json' }),
+    ...options.headers,
   };
   const beginMs = performance.now();
-  const requestFields = { url: url + path, ...(apiKey !== undefined && { apiKey: apiKey.id }), beginMs };
+  const request = { url: url + path, ...(apiKey !== undefined && { apiKey: apiKey.id }), beginMs };
   try {
-    const reply = await ask(url + path, { ...question, headers });
+    const reply = await ask(url + path, { ...options, headers });
     const { status } = reply;
     const retryAfter = reply.headers['retry-after'];
     const answerFields = { status, ...(retryAfter !== undefined && { retryAfter }) };
-    const sentRequest: SentRequest = {
-      ...requestFields,
-      endMs: performance.now(),
-      outcome: outcomeOf(status),
-      ...answerFields,
-    };
+    const sentRequest = { ...request, endMs: performance.now(), outcome: outcomeOf(status), ...answerFields };
     return { sentRequest, reply };
   } catch (error) {
     const failure = failureOf(error);
     // With a refused connection, the request never reached the service.
     const outcome = failure === 'ECONNREFUSED' ? 'refused' : 'unknown';
-    return {
-      sentRequest: { ...requestFields, endMs: performance.now(), outcome, failure },
-      reply: undefined,
-    };
+    return { sentRequest: { ...request, endMs: performance.now(), outcome, failure }, reply: undefined };
   }
 }
 

@@ -5,8 +5,8 @@ import type { SqliteStore } from './sqlite-store.ts';
 import type { Stage } from './stage.ts';
 import { countRevocations } from './turn-over-keys.ts';
 
-/** With this environment, the signal SIGUSR2 moves the clock of a service. */
-const JUMPING_CLOCK_ENV: Env = {
+/** A service with this environment moves its clock by an hour or a year when it receives the signal SIGUSR2. */
+const CLOCK_ENV: Env = {
   NODE_OPTIONS: `--import ${new URL('./jumping-clock.ts', import.meta.url).href}`,
 };
 
@@ -14,7 +14,7 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 
 const MIN_JUMPS = 10;
 
-/** The limit for a slow machine, on which the commands that create and revoke API keys take long. */
+/** The scenario ends after this many jumps. On a slow machine, few API keys are revoked by then. */
 const MAX_JUMPS = 100;
 
 /** Moves the clocks of the services in turn, while API keys are created and revoked under load. */
@@ -25,11 +25,9 @@ async function moveClocks(stage: Stage, services: readonly ServiceProcess[]): Pr
   await stage.letRun(1);
   load.beginFault();
   let jumps = 0;
-  for (
-    ;
-    jumps < MIN_JUMPS || (countRevocations(load.history).lateRequests < 20 && jumps < MAX_JUMPS);
-    jumps++
-  ) {
+  // The jumps continue until 20 requests have used an API key 10 s after its revocation.
+  const countLate = () => countRevocations(load.history).lateRequests;
+  for (; jumps < MIN_JUMPS || (countLate() < 20 && jumps < MAX_JUMPS); jumps++) {
     services[jumps % services.length]?.moveClock();
     await stage.letRun(1);
   }
@@ -47,9 +45,7 @@ async function moveClocks(stage: Stage, services: readonly ServiceProcess[]): Pr
 export const SQLITE_CLOCK_SCENARIO: Scenario<SqliteStore> = {
   name: 'SQLite: the clock of the service jumps',
   async play(stage, { file }) {
-    await moveClocks(stage, [
-      await stage.startService({ DATABASE_URL: `sqlite:${file}`, ...JUMPING_CLOCK_ENV }),
-    ]);
+    await moveClocks(stage, [await stage.startService({ DATABASE_URL: `sqlite:${file}`, ...CLOCK_ENV })]);
   },
 };
 
@@ -57,7 +53,7 @@ export const MONGODB_CLOCK_SCENARIO: Scenario<MongoStore> = {
   name: 'MongoDB: the clocks of two services jump',
   isFullFormOnly: true,
   async play(stage, { set, database }) {
-    const env = { DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', ...JUMPING_CLOCK_ENV };
+    const env = { DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', ...CLOCK_ENV };
     await moveClocks(stage, [await stage.startService(env), await stage.startService(env)]);
   },
 };
