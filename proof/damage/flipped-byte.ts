@@ -19,7 +19,7 @@ export type Verdict = {
    * - `right`: All answers are right.
    * - `error`: Some answers are expected errors (a 5xx), and the others are right.
    * - `refused`: The service does not start with this file.
-   * - `wrong`: At least one answer is wrong, or the reason for the refused start is not one line.
+   * - `wrong`: An answer is wrong, or the start fails with anything but a `StorageSetupError` of one line.
    */
   readonly outcome: 'right' | 'error' | 'refused' | 'wrong';
   /** The first wrong answer or, without a wrong answer, the first error. It is empty when all answers are right. */
@@ -29,7 +29,7 @@ export type Verdict = {
 /** The pets of the file, as an export contains them. Some of them have an idempotency key. */
 export const PETS: readonly ArchivedPet[] = archivedPets(24);
 const LAST_PET_ID = PETS.at(-1)!.id;
-/** A new pet must have an id greater than this one. A restore from a backup also reserves the ids of lost pets. */
+/** The ids up to this id are reserved, as by the command `skip-ids`, so a new pet must have a greater id. */
 const RESERVED_ID = 70_000n;
 const KEYS: readonly ApiKey[] = [
   aKey(1, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
@@ -53,18 +53,18 @@ export async function writeSmallFile(file: string): Promise<void> {
 /**
  * Changes one byte of a copy of the file, opens the copy, and asks the storage for everything that is in it.
  *
- * @param soundBytes the content of the file without damage
+ * @param intact the content of the file without damage
  * @param file the path of the copy
  * @param offset the position of the changed byte
  * @param mask each bit that is 1 changes the same bit of the byte
  */
 export async function judgeFlip(
-  soundBytes: Buffer,
+  intact: Buffer,
   file: string,
   offset: number,
   mask: number,
 ): Promise<Verdict> {
-  const bytes = Buffer.from(soundBytes);
+  const bytes = Buffer.from(intact);
   bytes[offset]! ^= mask;
   await writeFile(file, bytes);
   let storage: SqliteStorage;

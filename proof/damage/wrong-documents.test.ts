@@ -136,12 +136,12 @@ function questionsAbout(index: number, pets: PetRepository, archive: PetArchive)
     ],
     insertOnce: [['replay', replay, isEqualTo({ pet: PETS[index], replayed: true })]],
   };
-  const archiveRead: Question = [
+  const question: Question = [
     'archive',
     () => archive.read(page.after, 1),
     isEqualTo([ARCHIVED_PETS[index]]),
   ];
-  return [...Object.values(questionsByMethod).flat(), archiveRead];
+  return [...Object.values(questionsByMethod).flat(), question];
 }
 
 /** Whether the storage cannot notice the change, because the changed document is a valid pet. */
@@ -163,9 +163,7 @@ describe.skipIf(mongo === undefined)(`a MongoDB document with a changed field${n
       const ids = PETS.filter((_, n) => n % 2 === 0).map(({ id }) => id);
       const askAboutPet = async ([valueName]: readonly [string, unknown], n: number) => {
         const { wrong } = await askAll(questionsAbout(2 * n, pets, archive));
-        const noticeableAnswers = wrong.filter(
-          (wrongAnswer) => !isUnnoticeable(field, valueName, wrongAnswer),
-        );
+        const noticeableAnswers = wrong.filter((answer) => !isUnnoticeable(field, valueName, answer));
         expect(noticeableAnswers, valueName).toStrictEqual([]);
       };
       // Calls at the same time share round trips to MongoDB, so the test takes less time.
@@ -214,7 +212,7 @@ describe.skipIf(mongo === undefined)(`a MongoDB document with a changed field${n
     await Promise.all(values.map(askAboutKey));
   });
 
-  // A fence is a document that reserves all ids up to its own id, which is also in its field `upTo`.
+  // A fence is a document that reserves all ids up to `upTo`. This fence has the id 500, so 500 stays reserved.
   it('leads to no new pet with a reserved id when the field upTo of a fence has changed', async () => {
     const { db, storage, reads } = await openDatabase();
     await new MongoPetArchive(storage, reads).reserve(500n);

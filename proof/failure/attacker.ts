@@ -18,8 +18,8 @@ export type Attack = {
   readonly counts: Float64Array;
 };
 
-async function flood(attack: Attack) {
-  const { port, addressCount, connectionCount, firstText, repeatedText, readsSlowly, counts } = attack;
+async function flood({ port, addressCount, connectionCount, firstText, counts, ...options }: Attack) {
+  const [repeatedText, everyMs] = options.repeatedText ?? [];
   const bytes = Buffer.from(firstText);
   for (let index = 0; index < connectionCount; index++) {
     const address = index % addressCount;
@@ -29,10 +29,9 @@ async function flood(attack: Attack) {
     // HAProxy resets the connections that it refuses. Each reset causes an error, which is expected here.
     socket.on('error', () => {}).on('close', () => counts[0]!++);
     socket.write(bytes);
-    if (readsSlowly === undefined) socket.on('data', ({ length }) => (counts[1]! += length));
+    if (options.readsSlowly === undefined) socket.on('data', ({ length }) => (counts[1]! += length));
     else setInterval(() => (counts[1]! += socket.read(1024)?.length ?? 0), 1_000);
-    if (repeatedText !== undefined)
-      setInterval(() => socket.writable && socket.write(repeatedText[0]), repeatedText[1]);
+    if (repeatedText !== undefined) setInterval(() => socket.writable && socket.write(repeatedText), everyMs);
     // After each hundred connections, the thread pauses so that it can process their events.
     if (index % 100 === 0) await sleep(1);
   }

@@ -6,7 +6,7 @@ import type { Scenario } from './scenario.ts';
 import type { Footprint, ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** The service waits for MongoDB at most 20 s (`CALL_TIMEOUT_MS` of its adapter). The other 1 s is for a busy machine. */
+/** The service waits for MongoDB at most 20 s (`CALL_TIMEOUT_MS`). The other second is for a busy machine. */
 const MAX_REQUEST_MS = 20_000 + 1_000;
 const MAX_READYZ_MS = 2_000;
 const MAX_LIVEZ_MS = 1_000;
@@ -86,7 +86,7 @@ function checkFigures(stage: Stage, before: Footprint, observations: Observation
   stage.expectAtMost('longest /readyz', slowest(readyz), MAX_READYZ_MS);
   stage.expectAtMost('longest /livez', slowest(livez), MAX_LIVEZ_MS);
   stage.expectAtMost('highest resident memory', highest('rssMiB'), before.rssMiB + MAX_GROWTH_MIB, 'MiB');
-  // The last 20 sockets are for `/livez`, `/readyz` and the listening socket.
+  // 20 more sockets are allowed, for example for `/livez`, for `/readyz` and for the port of the service.
   stage.expectAtMost('most sockets', highest('sockets'), CLIENTS + MONGODB_SOCKETS + 20, '');
   // A leak would make the memory grow from the first half of the observation to the second half.
   const middle = Math.floor(footprints.length / 2);

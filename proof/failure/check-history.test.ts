@@ -3,17 +3,12 @@ import { checkHistory } from './check-history.ts';
 import type { Call, Create, Get, KeyChange, Page, Survey } from './history.ts';
 import type { Rule } from './violation.ts';
 
-const PETS_URL = 'http://127.0.0.1/v1/pets';
+const URL = 'http://127.0.0.1/v1/pets';
 /** The JSON of a pet after its id, as a `Create` has it in `content`. The id is not known before the answer. */
 const contentOf = (name: string, status = 'sold') => `"name":"${name}","categoryId":7,"status":"${status}"}`;
 const petJson = (id: number, name: string, status?: string) => `{"id":${id},${contentOf(name, status)}`;
 /** The fields that all calls have. Each call lasts 5 ms. */
-const request = (beginMs: number) => ({
-  url: PETS_URL,
-  beginMs,
-  endMs: beginMs + 5,
-  outcome: 'unknown' as const,
-});
+const request = (beginMs: number) => ({ url: URL, beginMs, endMs: beginMs + 5, outcome: 'unknown' as const });
 
 /** A request to add a pet. With an id it is acknowledged, and without an id its outcome is unknown. */
 function create(name: string, beginMs: number, id?: number, fields: Partial<Create> = {}): Create {
@@ -52,7 +47,7 @@ const useKey = (beginMs: number, status: number): Get => ({
   status,
 });
 
-/** The JSON of the pets "a", "b", "d" and "e". The id 3 stays free for the pet "unknown", whose request has no answer. */
+/** The JSON of the pets "a", "b", "d" and "e". The id 3 stays free for the pet "unknown" without an answer. */
 const [A, B, D, E] = [petJson(1, 'a'), petJson(2, 'b'), petJson(4, 'd', 'pending'), petJson(5, 'e')] as const;
 const ALL = [A, B, D, E];
 
@@ -81,9 +76,7 @@ const GOOD_CALLS: readonly Call[] = [
 ];
 const checkWith = (...calls: readonly Call[]) => checkHistory({ calls: [...GOOD_CALLS, ...calls] });
 /** The rules that the correct history violates when these calls are added. */
-const rulesOf = (...calls: readonly Call[]) => [
-  ...new Set(checkWith(...calls).violations.map(({ rule }) => rule)),
-];
+const rulesOf = (...calls: Call[]) => [...new Set(checkWith(...calls).violations.map(({ rule }) => rule))];
 
 describe('the check of a history', () => {
   it('reports no violation in a correct history, and counts the pets that were never acknowledged but shown', () => {
@@ -95,7 +88,7 @@ describe('the check of a history', () => {
   });
 
   const answerOfA: Partial<Create> = { idempotencyKey: 'key of a', outcome: 'acknowledged', answer: A };
-  // The next call is acknowledged after all other calls, and the long get ends after all other calls.
+  // `longPost` and `longGet` begin before the other calls of their rows and end after them.
   const longPost = create('f', 190, 6, { endMs: 300 });
   const firstPage = page(200, [A], { limit: 1, hasNext: true });
   const replayOf6 = create('f', 190, 6, { replayed: true });
@@ -148,11 +141,9 @@ describe('the check of a history', () => {
   });
 
   it('allows a get to miss a pet until the create of the pet has ended', () => {
-    const createOf6 = create('f', 200, 6);
-    const pageAfterCreate = page(206, [...ALL, petJson(6, 'f')]);
-    for (const beginMs of [190, 199, 205])
-      expect(rulesOf(createOf6, pageAfterCreate, get(6, beginMs))).toStrictEqual([]);
-    expect(rulesOf(createOf6, pageAfterCreate, get(6, 205.1))).toStrictEqual(['missed']);
+    const calls = [create('f', 200, 6), page(206, [...ALL, petJson(6, 'f')])];
+    for (const beginMs of [190, 199, 205]) expect(rulesOf(...calls, get(6, beginMs))).toStrictEqual([]);
+    expect(rulesOf(...calls, get(6, 205.1))).toStrictEqual(['missed']);
   });
 
   it.each<[situation: string, ...calls: readonly Call[]]>([

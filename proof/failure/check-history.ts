@@ -93,25 +93,21 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
       report('wrong answer', content, `was acknowledged with ${answer}`, create);
     }
+    // An adder is a request that added the pet. Without an acknowledgement, each unknown request may be the adder.
     const adders = creates.filter(({ outcome, replayed }) => outcome === 'acknowledged' && !replayed);
-    if (adders.length > 1)
-      report('wrong answer', content, 'has two answers not marked as replayed', ...adders);
+    if (adders.length > 1) report('wrong answer', content, 'has two answers that are no replays', ...adders);
     const replays = creates.filter(({ replayed }) => replayed === true);
-    const possibleAdders =
-      adders.length > 0 ? adders : creates.filter(({ outcome }) => outcome === 'unknown');
+    const maybeAdders = adders.length > 0 ? adders : creates.filter(({ outcome }) => outcome === 'unknown');
     const pet = pets.get(content);
-    if (pet === undefined || possibleAdders.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
+    if (pet === undefined || maybeAdders.some(({ beginMs }) => beginMs <= pet.firstCall.endMs)) continue;
     report('wrong answer', content, 'was shown before its request', pet.firstCall, ...adders, ...replays);
   }
 }
 
 /** All requests with the same Idempotency-Key and the same API key add at most one pet. */
 function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Report): void {
-  const withKey = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
-  for (const [key, repeats] of Map.groupBy(
-    withKey,
-    (create) => `${create.apiKey} ${create.idempotencyKey}`,
-  )) {
+  const keyed = creates.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
+  for (const [key, repeats] of Map.groupBy(keyed, (create) => `${create.apiKey} ${create.idempotencyKey}`)) {
     const contents = new Set(repeats.map(({ content }) => content).filter((content) => pets.has(content)));
     if (contents.size > 1) report('second pet', key, `has pets ${[...contents].join(' and ')}`, ...repeats);
   }
@@ -120,8 +116,8 @@ function checkIdempotencyKeys(creates: readonly Create[], pets: Pets, report: Re
 /** Each pet has a greater id than all pets that were shown before the first request for it began. */
 function checkIdOrder(requests: Requests, pets: Pets, report: Report): void {
   const shown = [...pets.values()].toSorted((a, b) => a.firstCall.endMs - b.firstCall.endMs);
-  const beginOf = ({ content }: Pet) =>
-    Math.min(...(requests.get(content) ?? []).map(({ beginMs }) => beginMs));
+  /** The begin of the first request for the pet. A pet in `pets` has at least one request. */
+  const beginOf = ({ content }: Pet) => Math.min(...requests.get(content)!.map(({ beginMs }) => beginMs));
   const requestedPets = shown
     .map((pet) => ({ pet, beginMs: beginOf(pet) }))
     .toSorted((a, b) => a.beginMs - b.beginMs);

@@ -7,7 +7,7 @@ import { listPage } from './list-page.ts';
 import type { SeededRandom } from '../../test/support/seeded-random.ts';
 import { API_KEY } from './service-process.ts';
 
-/** The pause before a retry. `Retry-After` asks for a longer pause, but the clients shall keep the service under load. */
+/** The pause before a retry. `Retry-After` asks for a longer pause, but the service shall stay under load. */
 const RETRY_PAUSE_MS = 100;
 
 const WRONG_BODY = '{"name":"","categoryId":"seven"}';
