@@ -55,17 +55,12 @@ export async function writeSmallFile(file: string): Promise<void> {
  *
  * @param intact the content of the file without damage
  * @param file the path of the copy
- * @param offset the position of the changed byte
+ * @param index the position of the changed byte
  * @param mask each bit that is 1 changes the same bit of the byte
  */
-export async function judgeFlip(
-  intact: Buffer,
-  file: string,
-  offset: number,
-  mask: number,
-): Promise<Verdict> {
+export async function judgeFlip(intact: Buffer, file: string, index: number, mask: number): Promise<Verdict> {
   const bytes = Buffer.from(intact);
-  bytes[offset]! ^= mask;
+  bytes[index]! ^= mask;
   await writeFile(file, bytes);
   let storage: SqliteStorage;
   try {

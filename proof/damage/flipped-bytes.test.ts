@@ -45,19 +45,19 @@ async function createFileBytes(sql = ''): Promise<Buffer> {
 
 describe('a SQLite file with a changed byte', () => {
   it('leads to a refused start, or only to right answers and expected errors', TWO_HOURS, async () => {
-    const soundBytes = await createFileBytes();
+    const intactBytes = await createFileBytes();
     const directory = await testDirectory();
     const counts: Record<Verdict['outcome'], number> = { right: 0, error: 0, refused: 0, wrong: 0 };
     const wrongCases: string[] = [];
-    for (const [offset, mask] of flipsOf(soundBytes.length)) {
+    for (const [offset, mask] of flipsOf(intactBytes.length)) {
       const folder = join(directory, `${offset}-${mask}`);
       await mkdir(folder);
-      const { outcome, reason } = await judgeFlip(soundBytes, join(folder, 'petstore.db'), offset, mask);
+      const { outcome, reason } = await judgeFlip(intactBytes, join(folder, 'petstore.db'), offset, mask);
       await rm(folder, { recursive: true });
       counts[outcome]++;
       if (outcome === 'wrong') wrongCases.push(`byte ${offset} ^ ${mask}: ${reason}`);
     }
-    if (isComplete) console.log(`${soundBytes.length} bytes, ${JSON.stringify(counts)}`);
+    if (isComplete) console.log(`${intactBytes.length} bytes, ${JSON.stringify(counts)}`);
     const replayCommand = `DAMAGE_SEED=${SEED} npx vitest run proof/damage/flipped-bytes.test.ts`;
     expect(wrongCases, `to repeat: ${replayCommand}`).toStrictEqual([]);
     // Each of the three accepted outcomes occurred.
@@ -69,10 +69,10 @@ describe('a SQLite file with a changed byte', () => {
     ['name', (bytes: Buffer) => bytes.indexOf(LAST_PET.name), `pet ${LAST_PET.id}`],
     ['fingerprint', (bytes: Buffer) => bytes.indexOf(fingerprintOf(0)), 'archive'],
   ])('is judged wrong when no checksum protects the changed %s', async (_, findOffset, damagedRead) => {
-    const soundBytes = await createFileBytes(`UPDATE pets SET -- -1 switches the checksum off
+    const intactBytes = await createFileBytes(`UPDATE pets SET -- -1 switches the checksum off
       checksum = -1, idempotency_checksum = iif(idempotency_key IS NULL, NULL, -1); VACUUM`);
 
-    const verdict = await judgeFlip(soundBytes, await newPath(), findOffset(soundBytes), 1);
+    const verdict = await judgeFlip(intactBytes, await newPath(), findOffset(intactBytes), 1);
 
     expect(verdict).toMatchObject({ outcome: 'wrong', reason: expect.stringContaining(damagedRead) });
   });

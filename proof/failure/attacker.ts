@@ -32,7 +32,7 @@ async function flood({ port, addressCount, connectionCount, firstText, counts, .
     if (options.readsSlowly === undefined) socket.on('data', ({ length }) => (counts[1]! += length));
     else setInterval(() => (counts[1]! += socket.read(1024)?.length ?? 0), 1_000);
     if (repeatedText !== undefined) setInterval(() => socket.writable && socket.write(repeatedText), everyMs);
-    // After each hundred connections, the thread pauses so that it can process their events.
+    // The thread pauses once per hundred connections, so that it can process their events.
     if (index % 100 === 0) await sleep(1);
   }
 }

@@ -7,7 +7,7 @@ const URL = 'http://127.0.0.1/v1/pets';
 /** The JSON of a pet after its id, as a `Create` has it in `content`. The id is not known before the answer. */
 const contentOf = (name: string, status = 'sold') => `"name":"${name}","categoryId":7,"status":"${status}"}`;
 const petJson = (id: number, name: string, status?: string) => `{"id":${id},${contentOf(name, status)}`;
-/** The fields that all calls have. Each call lasts 5 ms. */
+/** The fields that all requests have. Each request lasts 5 ms. */
 const request = (beginMs: number) => ({ url: URL, beginMs, endMs: beginMs + 5, outcome: 'unknown' as const });
 
 /** A request to add a pet. With an id it is acknowledged, and without an id its outcome is unknown. */

@@ -85,7 +85,7 @@ function parsePet(json: string): { readonly id: number; readonly content: string
   return content === undefined || !Number.isSafeInteger(id) ? undefined : { id, content };
 }
 
-/** Exactly one request of a pet and its retries adds the pet. The answers to the others are marked as replayed. */
+/** Of all requests with the same content, exactly one adds the pet. Each other acknowledgement is a marked replay. */
 function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): void {
   for (const [content, creates] of requests) {
     for (const create of creates) {
@@ -93,7 +93,7 @@ function checkAcknowledgements(requests: Requests, pets: Pets, report: Report): 
       if (outcome !== 'acknowledged' || parsePet(answer)?.content === content) continue;
       report('wrong answer', content, `was acknowledged with ${answer}`, create);
     }
-    // An adder is a request that added the pet. Without an acknowledgement, each unknown request may be the adder.
+    // An adder is a request that added the pet. If none is known, each request of unknown outcome may be the adder.
     const adders = creates.filter(({ outcome, replayed }) => outcome === 'acknowledged' && !replayed);
     if (adders.length > 1) report('wrong answer', content, 'has two answers that are no replays', ...adders);
     const replays = creates.filter(({ replayed }) => replayed === true);

@@ -10,10 +10,8 @@ export const REVOKED_WITHIN_MS = 10_000;
  * does not show whether the service accepted the key.
  */
 export function checkKeys(calls: readonly Call[], report: Report): void {
-  const keyCalls = calls.filter(
-    ({ type }) => type === 'key created' || type === 'key revoked',
-  ) as KeyChange[];
-  const byKey = Map.groupBy(keyCalls, ({ apiKey }) => apiKey);
+  const updates = calls.filter(({ type }) => type === 'key created' || type === 'key revoked') as KeyChange[];
+  const byKey = Map.groupBy(updates, ({ apiKey }) => apiKey);
   for (const call of calls) {
     if (!('status' in call) || call.status === undefined || call.status >= 500) continue;
     const { apiKey = 'the key in API_KEYS', status } = call;

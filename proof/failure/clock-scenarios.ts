@@ -14,7 +14,7 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 
 const MIN_JUMPS = 10;
 
-/** The scenario ends after this many jumps, because a slow machine may revoke too few API keys. */
+/** The scenario makes no more jumps than this on a slow machine, where few API keys are revoked per second. */
 const MAX_JUMPS = 100;
 
 /** Moves the clocks of the services in turn, while API keys are created and revoked under load. */
