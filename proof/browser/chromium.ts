@@ -19,7 +19,7 @@ export async function startChromium({ skip }: Pick<TestContext, 'skip'>): Promis
     if (process.env['CI'] === 'true') throw new Error(MISSING);
     return skip(MISSING);
   }
-  // Chromium needs `--no-sandbox` when it runs as root. It opens only pages of the tests.
+  // Chromium needs `--no-sandbox` when it runs as root. The tests open only their own pages in it.
   const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
   return await chromium.launch({ executablePath, args });
 }

@@ -13,7 +13,7 @@ export type Generator = {
 );
 
 export type Commands = {
-  /** A command line that generates the client from `openapi.json`. It runs in the folder of the generator. */
+  /** A command line that generates the client from `openapi.json`. The command runs in the folder of the generator. */
   readonly generate?: string;
   readonly compile: string;
   readonly run: string;

@@ -86,7 +86,7 @@ export function describeResult({ scenario, figures, failures, skipReason }: Resu
   ].join('\n');
 }
 
-/** The tables of `results.md`. They have one row per scenario for all of its repetitions. */
+/** The tables of `results.md`. Each table has one row per scenario for all of its repetitions. */
 export function formatTables(results: readonly Result[]): string {
   const byScenario = [...Map.groupBy(results, ({ scenario }) => scenario)];
   const rows = (columns: readonly Column[]) => [

@@ -12,7 +12,7 @@ export const API_KEY = 'the-key-of-the-power-loss-proof';
 /** The name of the database file in every run. Only a restore has another name for its new file. */
 export const DATABASE = 'petstore.db';
 
-/** The name of the first run in the recording of a life. It stands for all runs before the life. */
+/** The name of the first run in the recording of a life. This run stands for all runs before the life. */
 export const PAST_RUNS = 'the past runs';
 
 /** One run of the service, or of one of its commands. */

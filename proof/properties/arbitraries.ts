@@ -30,7 +30,7 @@ export const int64 = fc.oneof(
     .map(([limit, distance]) => BigInt.asIntN(64, limit + distance)),
 );
 
-/** Any text. It may contain lone surrogates (halves of a UTF-16 pair). */
+/** Any text. The text may contain lone surrogates (halves of a UTF-16 pair). */
 export const text = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),

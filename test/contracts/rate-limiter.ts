@@ -8,7 +8,7 @@ type Opened = {
   readonly age?: (ms: number) => Promise<unknown>;
 };
 
-/** The length of a window. It is longer than any test takes. */
+/** The length of a window. This time is longer than any test takes. */
 const seconds = 3_600;
 /** The reset is not exact, because the clock of a server runs during the test. */
 const nearEndOfWindow = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);

@@ -52,7 +52,7 @@ export type TestedStorage = {
   readonly services: Processes;
   /** How many processes can manage the keys of one store: a service and commands. */
   readonly keyHolders: Processes;
-  /** Creates a new, empty store. It may delete the store that was created before. */
+  /** Creates a new, empty store. This may delete the store that was created before. */
   create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
   /** Opens a service whose storage then fails in this way, or says why this storage cannot fail so. */
   readonly failures: Readonly<Record<'answers nothing' | 'is gone', OpenFailing | string>>;

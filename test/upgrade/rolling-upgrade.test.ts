@@ -6,7 +6,7 @@ import { type Program, ROOT, stop } from '../support/process.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { nextBuild, runBuild } from './next-build.ts';
 
-/** Clients behind a load balancer. They do not repeat a failed request. */
+/** Clients behind a load balancer. The clients do not repeat a failed request. */
 class Load {
   /** The services. Each request goes to the next one. */
   urls: readonly string[] = [];

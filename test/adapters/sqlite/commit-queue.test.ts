@@ -234,13 +234,13 @@ describe('a pet that is committed but not yet on the disk', () => {
     }
     expect([disk.flushes.length, await countCommits(file)]).toStrictEqual([2, before + 2]);
 
-    // The second flush ends first. It began after both commits, so both pets are on the disk.
+    // The second flush ends first. This flush began after both commits, so both pets are on the disk.
     disk.flushes[1]?.resolve();
     await inserting[1];
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     await turns();
     expect([disk.flushes.length, await countCommits(file)]).toStrictEqual([3, before + 3]);
-    // The first flush ends. It began before the third commit, so it proves nothing about the later pets.
+    // The first flush ends. This flush began before the third commit, so it proves nothing about the later pets.
     disk.flushes[0]?.resolve();
     await turns();
     expect(await pets.list({ limit: 9 })).toHaveLength(2);

@@ -29,7 +29,7 @@ it('backup copies all pets to a new file while a service runs, and prints its pa
 
 it('an interrupted backup leaves neither a backup nor its unfinished copy', async () => {
   const { url, path } = await sqliteWith(PETS);
-  // A backup of 70,000 pets takes several steps. It can be interrupted after each step.
+  // A backup of 70,000 pets takes several steps. The backup can be interrupted after each step.
   {
     using db = new DatabaseSync(path);
     db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)

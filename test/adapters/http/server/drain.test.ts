@@ -5,7 +5,7 @@ import { startApi } from '../../../support/http.ts';
 import { SCRIPT } from '../raw-requests.ts';
 import { connectionHeaders, get, serve } from './held-requests.ts';
 
-/** The timeout of a drain that cuts off no connection. It is longer than the drains in this file take. */
+/** The timeout of a drain that cuts off no connection. This time is longer than the drains in this file take. */
 const TIMEOUT_MS = 30_000;
 
 test('a drain closes a connection after the answer to its last request, and an idle connection after 500 ms', async () => {
