@@ -9,8 +9,8 @@ import { temporaryDirectory } from './support/temporary-directory.ts';
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
 /**
- * A rule for imports: the packages and files that a file in `folder` may import, those that it may not, and the beginning
- * of the linter's message about them.
+ * A rule for imports: the packages and files that a file in `folder` may import, those that it may not, and the
+ * beginning of the linter's message about them.
  */
 type Boundary = { folder: string; message: string; refused: string[]; allowed: string[] };
 
@@ -197,7 +197,9 @@ test('importing a module opens nothing, listens to nothing and prints nothing', 
 
 type Finding = { line: string; text: string };
 
-/** Lints a tree of small files with the configuration of the project. `npm run check:lint` lints the sources with it. */
+/**
+ * Lints a tree of small files with the configuration of the project. `npm run check:lint` lints the sources with it.
+ */
 async function lintSamples(): Promise<Map<string, Finding[]>> {
   await using directory = await temporaryDirectory('architecture');
   const tree = directory.path;

@@ -7,8 +7,8 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 /**
- * The languages of blocks that are no commands. A block with another language, or with none, counts as commands. A block
- * of `ts` is an excerpt of a source.
+ * The languages of blocks that are no commands. A block with another language, or with none, counts as commands. A
+ * block of `ts` is an excerpt of a source.
  */
 const SHOWN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
 
@@ -97,7 +97,8 @@ describe.each([...documents])('%s', (path, text) => {
     expect(tooLong).toStrictEqual([]);
   });
 
-  // test/deploy tests the files of this folder. Its pages also have commands for images and clusters, which no test runs.
+  // test/deploy tests the files of this folder. Its pages also have commands for images and clusters, which no test
+  // runs.
   if (path.startsWith('deploy/')) return;
 
   it('has commands only in sections that a test runs', () => {

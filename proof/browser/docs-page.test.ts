@@ -176,8 +176,8 @@ async function findings(page: Page): Promise<readonly (readonly [string, readonl
 }
 
 /**
- * A program that runs in the page. The program returns the words that are broken into two lines, the texts that a button covers, and
- * the values that their fields cut off.
+ * A program that runs in the page. The program returns the words that are broken into two lines, the texts that a
+ * button covers, and the values that their fields cut off.
  */
 const LAYOUT_PROBLEMS = `(() => {
   const problems = [];

@@ -20,7 +20,8 @@ const NAMES = [
 const ACCEPTED = NAMES.filter((name) => petNameProblem(name) === undefined);
 
 /**
- * Runs a program that checks names with the pattern in the service's OpenAPI document, and compares its result with ours.
+ * Runs a program that checks names with the pattern in the service's OpenAPI document, and compares its result with
+ * ours.
  *
  * @param command runs in a folder with `openapi.json`, `names.json`, and the programs of the folder `names`
  * @throws {Error} when the program fails, or accepts other names than the service

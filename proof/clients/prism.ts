@@ -16,7 +16,9 @@ const NEW_PET = {
 };
 const GET = { headers: AUTHORIZATION };
 
-/** Requests through Prism, the expected status of each answer, and whether Prism must find a violation of the document. */
+/**
+ * Requests through Prism, the expected status of each answer, and whether Prism must find a violation of the document.
+ */
 const REQUESTS = [
   ['/pets', NEW_PET, 201, false],
   ['/pets', { ...NEW_PET, headers: { ...NEW_PET.headers, 'idempotency-key': 'once' } }, 201, false],

@@ -10,7 +10,10 @@ export type Tool = 'npm' | 'python' | 'curl' | 'java' | 'mvn' | 'go' | 'php' | '
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'petstore-clients');
 const INSTALL_TIMEOUT_MS = 600_000;
 
-/** The folder in which clients are generated and compiled. This folder is below the installed packages, so that Node finds them. */
+/**
+ * The folder in which clients are generated and compiled. This folder is below the installed packages, so that Node
+ * finds them.
+ */
 export const WORK = join(CACHE, 'work');
 
 /** The folder in which the blocks of `examples/clients/README.md` run. Node finds no packages above it. */

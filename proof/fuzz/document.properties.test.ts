@@ -61,8 +61,8 @@ const CONSTRAINTS = OPERATIONS.flatMap((operation) => [
 ]);
 
 /**
- * The values of a request, each with its place and its schema. `undefined` if the request meets a rule that the document
- * states only in words, because a schema cannot express the rule.
+ * The values of a request, each with its place and its schema. `undefined` if the request meets a rule that the
+ * document states only in words, because a schema cannot express the rule.
  */
 function valuesIn(
   request: ReadRequest,

@@ -32,12 +32,13 @@ const ANY_ANSWER: ExpectedAnswer = { statuses: undefined };
 const SYSTEM_PATHS = ['/livez', '/readyz', '/openapi.json', '/docs', '/docs/docs.css', '/docs/docs.js'];
 
 /**
- * Returns the answers that the contract allows. It uses no code of the service except limits, but it makes the checks in
- * the order of the service. The fuzzer and `document.properties.test.ts` use it.
+ * Returns the answers that the contract allows. It uses no code of the service except limits, but it makes the checks
+ * in the order of the service. The fuzzer and `document.properties.test.ts` use it.
  */
 export function expectedAnswer(request: ReadRequest, state: ServiceState): ExpectedAnswer {
   const { method, target, version } = request;
-  // If the contract leaves the answer open, every status below 500 is allowed, and the pet of the request may be stored.
+  // If the contract leaves the answer open, every status below 500 is allowed, and the pet of the request may be
+  // stored.
   const unclear = { ...ANY_ANSWER, pet: readPet(request).pet };
   if (request.isOdd || !target.startsWith('/')) return unclear;
   // A target has no fragment and no backslash: RFC 9112, section 3.2.

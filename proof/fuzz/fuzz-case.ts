@@ -3,7 +3,8 @@
  *
  * - `send`: writes the bytes. The next step waits until the operating system has accepted the bytes
  * - `sync`: the next step waits until the service has answered another client. By then, the service has read the bytes
- * - `end`: ends the client's side (FIN) and continues to read. A connection without a `close` step ends this way after all steps
+ * - `end`: ends the client's side (FIN) and continues to read. A connection without a `close` step ends this way after
+ * all steps
  * - `stay`: keeps the connection open until the service closes it
  * - `reset`: resets the connection (RST)
  */

@@ -67,7 +67,9 @@ export function judge(fuzzCase: FuzzCase, records: ReadonlyMap<number, Connectio
   return verdict;
 }
 
-/** This state has no pets. Several connections send at the same time, so the judge does not know which pets are stored. */
+/**
+ * This state has no pets. Several connections send at the same time, so the judge does not know which pets are stored.
+ */
 const SERVICE = { key: FUZZ_KEY } as const;
 
 /** The message of an error names at most this many wrong parameters. */

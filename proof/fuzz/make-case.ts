@@ -42,7 +42,9 @@ function pickClose(random: SeededRandom): 'reset' | 'stay' | undefined {
   return random.chance(0.004) ? 'stay' : undefined;
 }
 
-/** Splits the bytes in one of four ways: not at all, at a few places, near the line ends, or at 20 neighbouring places. */
+/**
+ * Splits the bytes in one of four ways: not at all, at a few places, near the line ends, or at 20 neighbouring places.
+ */
 function split(bytes: string, random: SeededRandom): readonly string[] {
   const way = random.below(10);
   if (way < 4) return [bytes];

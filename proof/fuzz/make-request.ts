@@ -20,8 +20,8 @@ const JSON_TYPES = ['application/json', 'application/json; charset=utf-8', 'Appl
 export type Marks = { next(): string };
 
 /**
- * Makes a request in valid HTTP, as Latin-1 text. The service must refuse a few of the requests, for example because the
- * API key is missing or the path does not exist.
+ * Makes a request in valid HTTP, as Latin-1 text. The service must refuse a few of the requests, for example because
+ * the API key is missing or the path does not exist.
  */
 export function makeRequest(random: SeededRandom, marks: Marks): string {
   const kind = random.below(100);

@@ -68,8 +68,8 @@ const HEADER_LINES = [
 ];
 
 /**
- * A match begins only at the beginning of a line. If it could begin anywhere, the time for a long text without line ends
- * would grow with the square of its length.
+ * A match begins only at the beginning of a line. If it could begin anywhere, the time for a long text without line
+ * ends would grow with the square of its length.
  */
 const LINE = /(?<![^\r\n])[^\r\n]+\r\n/g;
 

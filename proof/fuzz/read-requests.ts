@@ -175,7 +175,8 @@ function closeRuleOf(version: string, headers: Headers): ReadRequest['closeRule'
   // The client waits with its body. A server that answers without reading the body may close the connection: RFC 9110,
   // section 10.1.1.
   if (valuesOf({ headers }, 'expect').some((value) => /100-continue/i.test(value))) return 'may';
-  // A server may ignore the `keep-alive` of HTTP/1.0: RFC 9112, section 9.3. Node ignores it if the answer has no length.
+  // A server may ignore the `keep-alive` of HTTP/1.0: RFC 9112, section 9.3. Node ignores it if the answer has no
+  // length.
   return version === '1.0' ? 'may' : 'never';
 }
 

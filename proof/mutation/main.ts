@@ -6,9 +6,9 @@
  *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'
  *   npm run mutation -- domain --disable-bail
  *
- * It writes Stryker's reports to reports/mutation and the scores to proof/mutation/results.md. With --disable-bail, Stryker
- * runs all tests of a mutant instead of stopping at the first one that fails. Then the tests that kill no mutant are
- * printed.
+ * It writes Stryker's reports to reports/mutation and the scores to proof/mutation/results.md. With --disable-bail,
+ * Stryker runs all tests of a mutant instead of stopping at the first one that fails. Then the tests that kill no
+ * mutant are printed.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

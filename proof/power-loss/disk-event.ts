@@ -8,7 +8,9 @@ export type DiskEvent =
   /** With the offset -1, the bytes are appended. */
   | { readonly type: 'write'; readonly path: string; readonly offset: number; readonly bytes: Buffer }
   | { readonly type: 'truncate'; readonly path: string; readonly size: number }
-  /** A successful sync. The sync covers the events with a number below `coversBefore`: they came before the sync began. */
+  /**
+   * A successful sync. The sync covers the events with a number below `coversBefore`: they came before the sync began.
+   */
   | { readonly type: 'sync'; readonly path: string; readonly coversBefore: number }
   /**
    * A failed write-back: some of the pages that were written before event number `coversBefore` did not reach the disk.

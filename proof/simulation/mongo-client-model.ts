@@ -45,7 +45,8 @@ export class MongoClientModel {
   readonly set: ReplicaSet;
   readonly simulation: Simulation;
   /**
-   * The number of lost commands on the collection `pets` that are not the command `insert`. These commands settle late or never.
+   * The number of lost commands on the collection `pets` that are not the command `insert`. These commands settle late
+   * or never.
    */
   lostOnPets = 0;
   /** The number of lost commands `insert` on `pets`, and of lost commands on other collections. */

@@ -14,8 +14,8 @@ const LIMIT_MS = 5_000;
 
 /**
  * Group commit on SQLite: concurrent inserts share a commit and a flush. The scenario tests the real queue of inserts,
- * with a disk that may hang, another program that may take the write lock, and a guard that may refuse a write because a
- * file is missing.
+ * with a disk that may hang, another program that may take the write lock, and a guard that may refuse a write because
+ * a file is missing.
  */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',

@@ -35,9 +35,9 @@ const { values } = parseArgs({
 const importOption = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
 
 /**
- * The time between two forced garbage collections. The collections remove garbage, so that the samples show the memory that the
- * service really uses. This time does not divide the time between two samples: otherwise each sample would come a little
- * later after a collection than the one before, and that would look like growth.
+ * The time between two forced garbage collections. The collections remove garbage, so that the samples show the memory
+ * that the service really uses. This time does not divide the time between two samples: otherwise each sample would
+ * come a little later after a collection than the one before, and that would look like growth.
  */
 const COLLECT_MS = 3_091;
 const COLLECT = `--expose-gc ${importOption(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;

@@ -5,7 +5,10 @@ import { ask, type RequestOptions } from '../failure/ask.ts';
 /** The number of requests after which a client opens a new connection. */
 const REQUESTS_PER_CONNECTION = 40;
 
-/** The pause of a client between two requests, in milliseconds. Without the pause, the clients would overload the machine. */
+/**
+ * The pause of a client between two requests, in milliseconds. Without the pause, the clients would overload the
+ * machine.
+ */
 const PAUSE_MS = 8;
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}';

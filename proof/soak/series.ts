@@ -124,8 +124,8 @@ export type Verdict = {
 export type Place = 'in memory' | 'in a file' | 'elsewhere';
 
 /**
- * Decides for each series whether it grew too much after the warm-up. Its growth is its Theil-Sen slope times the length
- * of that time.
+ * Decides for each series whether it grew too much after the warm-up. Its growth is its Theil-Sen slope times the
+ * length of that time.
  *
  * @throws {Error} when the run was too short to decide
  */

@@ -91,7 +91,9 @@ function oddKeys(): ApiKey[] {
   return [fullKey(1000), ...fields.map((some, n) => aKey(n, some))];
 }
 
-/** The contract of `ApiKeyRepository`, except the random sequences of calls that {@link apiKeyRepositoryModel} tries. */
+/**
+ * The contract of `ApiKeyRepository`, except the random sequences of calls that {@link apiKeyRepositoryModel} tries.
+ */
 export function apiKeyRepositoryContract(storage: TestedStorage): void {
   it('returns each key exactly as it was stored', async () => {
     const { keys } = await openStore(storage);

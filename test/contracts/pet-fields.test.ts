@@ -10,7 +10,9 @@ import { newPet, type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
 import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
 import { variantsOfRex, rex } from '../support/pets.ts';
 
-/** Every form in which a pet is stored, compared or sent. `pet-repository.ts` and `pet-archive.ts` test the storages. */
+/**
+ * Every form in which a pet is stored, compared or sent. `pet-repository.ts` and `pet-archive.ts` test the storages.
+ */
 const FORMS: readonly (readonly [form: string, formOf: (pet: Pet) => unknown])[] = [
   ['the texts of its fields', petTexts],
   ['its fingerprint', (pet) => fingerprintOf(pet, sha256)],

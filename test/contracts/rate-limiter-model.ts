@@ -9,7 +9,9 @@ import { command as commandOf } from './model.ts';
 type Limiters = {
   /** Limiters that share their counts. */
   readonly limiters: readonly RateLimiter[];
-  /** Moves the clock of the limiters forwards. Absent if the limiters use the clock of a server: no window ends then. */
+  /**
+   * Moves the clock of the limiters forwards. Absent if the limiters use the clock of a server: no window ends then.
+   */
   advance?(ms: number): void;
 };
 

@@ -47,8 +47,9 @@ it.skipIf(noProcess)(
       return Array.from(lines, (line) => line.split(' ')[1]).join();
     };
 
-    // The test kills secondaries. It does not kill the primary, as the failure suite does: in the first minute of a replica set, its secondaries may refuse
-    // to replicate from each other ("too stale to use candidate as a sync source"), and then no write is confirmed.
+    // The test kills secondaries. It does not kill the primary, as the failure suite does: in the first minute of a
+    // replica set, its secondaries may refuse to replicate from each other ("too stale to use candidate as a sync
+    // source"), and then no write is confirmed.
     const primary = await set.primary();
     const [first, second] = await set.secondaries();
     await first!.kill();

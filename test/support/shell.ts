@@ -18,7 +18,8 @@ export class Shell {
   #services = 0;
 
   constructor(cwd: string) {
-    // Port 0 means any free port. 400 requests are enough for the tour of the README. After the tour, its test needs more.
+    // Port 0 means any free port. 400 requests are enough for the tour of the README. After the tour, its test needs
+    // more.
     this.program = run('bash', ['-euo', 'pipefail'], { PORT: '0', RATE_LIMIT: '400/1h' }, cwd);
     this.program.write(`trap 'kill $(jobs -p); wait' EXIT\n`);
   }

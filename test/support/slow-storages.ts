@@ -65,7 +65,8 @@ export class SlowStorages {
   }
 
   /**
-   * Adds a fault for each change that is not finished. At the end of a command, adds a fault for each open storage, too.
+   * Adds a fault for each change that is not finished. At the end of a command, adds a fault for each open storage,
+   * too.
    */
   expectNoChange(when: 'answer' | 'end'): void {
     for (const change of this.#runningChanges) this.faults.push(`${change} is not finished at the ${when}`);

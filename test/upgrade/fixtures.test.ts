@@ -85,7 +85,8 @@ describe.each(readdirSync(FIXTURES))('everything that release %s has stored', (r
       const root = await build();
       await runBuild(root, ['migrate', url]).succeeded();
       await expectEverythingKept(root, url, await stored('mongodb.json'));
-      // Services on one database share the count of a key's requests. The count is in the database, so the requests were counted there.
+      // Services on one database share the count of a key's requests. The count is in the database, so the requests
+      // were counted there.
       expect(await db.collection('rate_limits').countDocuments()).toBe(1);
     },
   );

@@ -5,9 +5,9 @@ import { type Program, ROOT, run, SERVICE, SERVICE_ENV } from '../support/proces
 import { testDirectory } from '../support/test-directory.ts';
 
 /**
- * Makes the next version of the product. Pets may have a `nickname`. Each storage has one more migration step: SQLite adds
- * a column and an index, MongoDB an index and a validator that accepts more. The patch follows the recipe "Add a field to
- * a pet" of docs/explanation/architecture.md.
+ * Makes the next version of the product. Pets may have a `nickname`. Each storage has one more migration step: SQLite
+ * adds a column and an index, MongoDB an index and a validator that accepts more. The patch follows the recipe "Add a
+ * field to a pet" of docs/explanation/architecture.md.
  */
 const PATCH = join(ROOT, 'test/upgrade/next-build.patch');
 

@@ -14,8 +14,8 @@ function startWithPets(count: number, options: Parameters<typeof startApi>[0] = 
   );
 }
 
-// proof/fuzz/fuzz.test.ts reads all pages of random catalogues. application/pets/list-pets.test.ts reads all pages while
-// pets are added.
+// proof/fuzz/fuzz.test.ts reads all pages of random catalogues. application/pets/list-pets.test.ts reads all pages
+// while pets are added.
 test.each([
   ['', 20, 'limit=20', 20],
   ['?status=sold&limit=1', 1, 'limit=1&status=sold', 2],

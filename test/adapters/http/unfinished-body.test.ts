@@ -19,7 +19,8 @@ test.each([
   expect(await connection.answer()).toMatchObject({ status: 100 });
   await endConnection(api, connection);
   expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', aborted: true });
-  // The reader of the body fails in the same turn of the event loop as the record is written. The next turn comes after both.
+  // The reader of the body fails in the same turn of the event loop as the record is written. The next turn comes after
+  // both.
   await setImmediate();
   expect(api.log.failures).toStrictEqual([]);
 });

@@ -10,7 +10,9 @@ import { StorageSetupError, StorageUnavailable } from '../../../src/application/
 import { fakeClock } from '../../support/fake-clock.ts';
 import { numbers } from '../../support/numbers.ts';
 
-/** The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. All others mean a bug. */
+/**
+ * The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. All others mean a bug.
+ */
 const FAILURE_CODES: readonly number[] = [3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 22, 26];
 const PRIMARY_CODES = [...numbers(29), 100, 101];
 /** Each primary code with two of its extended codes. The lowest byte of a code is its primary code. */

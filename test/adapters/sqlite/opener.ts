@@ -1,7 +1,7 @@
 /**
- * A program that opens each of its URLs in three ways, all of which may create a database. Each way works in a directory
- * of its own, and the program prints the warnings and refusals. The tests start it as a process, because a process has
- * only one current directory.
+ * A program that opens each of its URLs in three ways, all of which may create a database. Each way works in a
+ * directory of its own, and the program prints the warnings and refusals. The tests start it as a process, because a
+ * process has only one current directory.
  */
 import { mkdirSync } from 'node:fs';
 import { sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';

@@ -62,8 +62,8 @@ it('the probe of a SQLite file returns the last id, writes as many pages as an i
   transaction(db, () => numbers(500).forEach(() => db.exec(insert)));
   const state = () => db.prepare('SELECT *, (SELECT seq FROM sqlite_sequence) FROM pets').all();
   const before = state();
-  // An insert writes a page of the table, of its two indexes and of the sequence. A random key sometimes splits a page of
-  // its index, too.
+  // An insert writes a page of the table, of its two indexes and of the sequence. A random key sometimes splits a page
+  // of its index, too.
   const pagesOfInsert = 4 * 4096;
   expect(await written(() => db.exec(insert.replace('Rex', 'Tom')))).toBeGreaterThan(pagesOfInsert);
   db.exec("DELETE FROM pets WHERE name = 'Tom'; UPDATE sqlite_sequence SET seq = 500");

@@ -63,7 +63,8 @@ it.each([
     const wal = `${file}-wal`;
     const log = await readFile(wal);
     const { ino } = await stat(wal);
-    // Each frame of the log has one page of the database. A `.partial` file of a killed start must not prevent this start.
+    // Each frame of the log has one page of the database. A `.partial` file of a killed start must not prevent this
+    // start.
     const pages = new Set(
       Array.from({ length: (log.length - 32) / 4_120 }, (__, n) => log.readUInt32BE(32 + n * 4_120)),
     );

@@ -54,8 +54,8 @@ it('migrateSchema makes all changes or none', async () => {
   const file = await newPath();
   await writeFile(file, '');
   const db = otherConnection(file);
-  // The file looks like a new file of the service: it has our application id, and its version is 0. The migration begins,
-  // and fails when it creates an index whose name is taken.
+  // The file looks like a new file of the service: it has our application id, and its version is 0. The migration
+  // begins, and fails when it creates an index whose name is taken.
   db.exec(
     'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
   );

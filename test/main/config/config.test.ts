@@ -45,7 +45,9 @@ const RULES = {
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
-/** Reads the configuration. `persistent` replaces the storage, because the functions of a storage cannot be compared. */
+/**
+ * Reads the configuration. `persistent` replaces the storage, because the functions of a storage cannot be compared.
+ */
 function readComparable(environment: Record<string, string | undefined>) {
   const { storage, ...settings } = readConfig(environment);
   return { ...settings, persistent: storage.kind.persistent };

@@ -20,8 +20,8 @@ export const HEADER = {
 export const SMUGGLED = post(HEADER.sized) + BODY;
 
 /**
- * Starts a service for all tests of a file. Returns a function that sends bytes on a new connection, and expects exactly
- * the given answers and then the end of the connection. The service must store no pet, and log no failure.
+ * Starts a service for all tests of a file. Returns a function that sends bytes on a new connection, and expects
+ * exactly the given answers and then the end of the connection. The service must store no pet, and log no failure.
  */
 export function answersOfService() {
   const pets = new InMemoryPetRepository();

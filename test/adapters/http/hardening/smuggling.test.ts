@@ -13,7 +13,9 @@ import { KEY, startApi } from '../../../support/http.ts';
 import { BODY, CHUNKED_BODY, HEX_SIZE, answersOfService, SMUGGLED, HEADER } from './smuggled.ts';
 import { CLOSING_REQUEST, post } from '../raw-requests.ts';
 
-/** A request without an API key. A test knows its answer (401) from that of the smuggled request, which would be 201. */
+/**
+ * A request without an API key. A test knows its answer (401) from that of the smuggled request, which would be 201.
+ */
 const KEYLESS_REQUEST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 const expectAnswers = answersOfService();

@@ -9,7 +9,8 @@ import { startApi } from '../../../support/http.ts';
 
 type Node = Readonly<Record<string, unknown>>;
 
-// document-file.test.ts proves that the service creates this document. The tests below check single rules, and give their reasons.
+// document-file.test.ts proves that the service creates this document. The tests below check single rules, and give
+// their reasons.
 const document: Node = openApi;
 
 function isNode(value: unknown): value is Node {
@@ -81,7 +82,8 @@ it('the OpenAPI document has the versions and the names of the specification', (
     'Pets',
     'Error',
   ]);
-  // The document does not contain /livez, because most generators ignore the servers of a path and would call /v1/livez.
+  // The document does not contain /livez, because most generators ignore the servers of a path and would call
+  // /v1/livez.
   expect(OPERATIONS).toMatchObject([
     { operationId: 'listPets', tags: ['animals'] },
     { operationId: 'createPet', tags: ['animals'] },
@@ -94,7 +96,8 @@ it('the OpenAPI document allows unknown fields, and requires only what the servi
   expect(at('components schemas NewPet properties status')).toEqual({
     $ref: '#/components/schemas/PetStatus',
   });
-  // Without `additionalProperties`, JSON Schema allows unknown fields, and a generated type warns about a misspelt field.
+  // Without `additionalProperties`, JSON Schema allows unknown fields, and a generated type warns about a misspelt
+  // field.
   for (const schema of ['NewPet', 'Error']) {
     expect(at(`components schemas ${schema}`)).not.toHaveProperty('additionalProperties');
   }

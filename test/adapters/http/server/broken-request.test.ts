@@ -62,7 +62,8 @@ const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50 };
 test('a request that misses its time limit behind a request in progress is refused after the answer to that request', async () => {
   const { connect, answerOldest } = await serve(limits);
   const client = await connect(get('1') + get('2').slice(0, -2));
-  // This connection begins later. When it is answered with 408, the time limit of the second request above is over, too.
+  // This connection begins later. When it is answered with 408, the time limit of the second request above is over,
+  // too.
   expect(brief(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
   await answerOldest();
   for (const expected of [OK, TIMEOUT]) expect(brief(await client.answer())).toStrictEqual(expected);

@@ -3,7 +3,8 @@ import { run, SERVICE, SERVICE_ENV, stop } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { LIVEZ } from '../raw-requests.ts';
 
-// Above the limit, libuv (the I/O library of Node) accepts a connection and closes it immediately. Node does not notice this.
+// Above the limit, libuv (the I/O library of Node) accepts a connection and closes it immediately. Node does not notice
+// this.
 test('a service without a free file descriptor serves its open connections, and accepts new connections after others close', async () => {
   const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
   const service = run('sh', args, { ...SERVICE_ENV, API_KEYS: 'a-key-of-the-tests' });

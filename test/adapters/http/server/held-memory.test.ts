@@ -26,7 +26,8 @@ test('requests that are ignored after a request missed its time limit count towa
   const { connect, log, waitUntilHandled } = await serve(limits);
   const client = await connect(get('1') + get('2', 'Content-Length: 5\r\n'));
   await waitUntilHandled(1);
-  // This connection begins later. When it is answered with 408, the time limit of the second request above is over, too.
+  // This connection begins later. When it is answered with 408, the time limit of the second request above is over,
+  // too.
   expect(brief(await (await connect('GET /')).answer())).toStrictEqual(TIMEOUT);
   await client.send(`12345${FLOOD}`).catch(() => {});
   await client.closed();

@@ -13,8 +13,8 @@ import { waitFor } from '../../../support/wait-for.ts';
 export const get = (path: string, headers = '') => `GET /livez?${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
 /**
- * Starts a server on a free port, which speaks TLS in the Vitest project `tls`. Each request waits until the test answers
- * it with `answerOldest`.
+ * Starts a server on a free port, which speaks TLS in the Vitest project `tls`. Each request waits until the test
+ * answers it with `answerOldest`.
  */
 export async function serve(limits: ListenOptions['limits'] = {}) {
   const log = new RecordingLog();

@@ -14,7 +14,9 @@ const LIST = list();
 /** The timeout of a drain. This time is longer than the drains in this file take. */
 const TIMEOUT_MS = 10_000;
 
-/** Waits for the end of the connection. The connection may end with a reset, because the server has not read all bytes. */
+/**
+ * Waits for the end of the connection. The connection may end with a reset, because the server has not read all bytes.
+ */
 async function waitForClose(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()));
 }
@@ -62,7 +64,8 @@ test('a server with a certificate chooses HTTP/1.1, and refuses a client that sp
 });
 
 describe('a client that does not complete its TLS handshake', () => {
-  // The limit also applies to the client that sends valid requests. The limit is long enough for this client on a busy machine.
+  // The limit also applies to the client that sends valid requests. The limit is long enough for this client on a busy
+  // machine.
   const limits = { handshakeTimeoutMs: 2_000 };
   const handshakeError = (reason: string) => ({ kind: 'handshake', reason });
 

@@ -23,7 +23,8 @@ it('the rules on the page at /docs escape < and contain no backquotes', () => {
   expect(rules).not.toMatch(/`|<API/);
 });
 
-// OpenAPI has no keyword for these rules, so a sentence states each rule. The tests over HTTP prove that the service follows them.
+// OpenAPI has no keyword for these rules, so a sentence states each rule. The tests over HTTP prove that the service
+// follows them.
 it.each([
   'bare or in double quotes. Double quotes also allow spaces',
   'with no charset except utf-8',
