@@ -8,7 +8,7 @@ export type Figures = {
   readonly requests: number;
   /** The number of requests to add a pet, with their retries. */
   readonly attempts: number;
-  /** `acknowledgedPets`, `refusedPets` and `unknownPets` count a pet once, however often a client sent its request. */
+  /** `acknowledgedPets`, `refusedPets` and `unknownPets` count each pet once, even if its request was repeated. */
   readonly acknowledgedPets: number;
   readonly refusedPets: number;
   readonly unknownPets: number;

@@ -27,7 +27,8 @@ export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 async function createDatabase(mongo: TestMongo, migrated: boolean) {
   const url = mongo.url(`test-${randomUUID()}`);
   if (migrated) await migrate(url);
-  // The client is independent of the client of the adapter. `useBigInt64` needs polling: see `EXACT_INTEGERS` in collections.ts.
+  // The client is independent of the client of the adapter. `useBigInt64` needs polling: see `EXACT_INTEGERS` in
+  // collections.ts.
   const client = await new MongoClient(url, { useBigInt64: true, serverMonitoringMode: 'poll' }).connect();
   const db = client.db();
   return {

@@ -14,8 +14,8 @@ watchCommands();
  * 2. a container, if a Docker engine answers: its image is `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind of server. With `TEST_MONGODB=none`, there is
- * no server.
+ * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind of server. With `TEST_MONGODB=none`, there
+ * is no server.
  */
 export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
@@ -112,7 +112,9 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
 /** `member` is the address that the replica set uses. For a container, it has the port inside the container. */
 type StartedServer = { host: string; port: number; member: string; stop: () => Promise<void> };
 
-/** The journal is written every 5 ms. By default, linearizable reads and drops of databases wait up to 100 ms for it. */
+/**
+ * The journal is written every 5 ms. By default, linearizable reads and drops of databases wait up to 100 ms for it.
+ */
 const ARGUMENTS = ['--setParameter', 'enableTestCommands=1', '--journalCommitInterval', '5'];
 
 async function startProcess(args: string[]): Promise<StartedServer> {

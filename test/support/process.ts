@@ -19,7 +19,7 @@ export const FAILED: Ended = { code: 1, signal: null };
 
 export type Output = 'stdout' | 'stderr';
 
-/** A running program, which leads a process group. The processes of the group end with this process at the latest. */
+/** A running program, which leads a process group. When the test process ends, the whole group is killed. */
 export class Program {
   readonly pid: number;
   /** Resolves when the program has ended and all of its output has been read. */
@@ -197,7 +197,7 @@ export function runService(env: Record<string, string> = {}, args: readonly stri
   return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }
 
-/** Like {@link runService}, with the variable by which systemd marks a standard error that is its journal. */
+/** Like {@link runService}, with JOURNAL_STREAM, by which systemd says that standard error is the journal. */
 export function runInJournal(env: Record<string, string>): Program {
   const node = `'${process.execPath}'`;
   const name = `${node} -p "const { dev, ino } = fs.fstatSync(2); dev + ':' + ino"`;

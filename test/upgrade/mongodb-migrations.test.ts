@@ -13,7 +13,7 @@ import { nextBuild, runBuild } from './next-build.ts';
 const migrate = (build: string, url: string) => runBuild(build, ['migrate', url]);
 
 /** Returns whether the collection of pets has the validator of the next build, and whether it has its index. */
-async function changesOfNext({ db }: Awaited<ReturnType<typeof freshDatabase>>) {
+async function changesOfNextBuild({ db }: Awaited<ReturnType<typeof freshDatabase>>) {
   const pets = db.collection('pets');
   const validator = BSON.EJSON.stringify(await pets.options());
   return [validator.includes('nickname'), await pets.indexExists('categoryId_1__id_1')];
@@ -41,7 +41,7 @@ it.skipIf(mongo === undefined)(
       expect(await findingsIn(database.url), commands.join()).toStrictEqual([]);
       const printed = await migrate(next, database.url).succeeded();
       expect(printed, commands.join()).toContain('schema version 4 (as before), step 1 (before: 0)\n');
-      expect(await changesOfNext(database)).toStrictEqual([true, true]);
+      expect(await changesOfNextBuild(database)).toStrictEqual([true, true]);
       expect(await pets.insert(aPet())).toMatchObject({ id: 2n });
     });
     await Promise.all(kills);
@@ -49,7 +49,7 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `an old migration of MongoDB that was stopped while a newer one ran does not restore its old validator${noMongo}`,
+  `an old migration of MongoDB that was paused while a newer one ran does not restore its old validator${noMongo}`,
   async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
@@ -71,7 +71,7 @@ it.skipIf(mongo === undefined)(
       `petstore: another migration of the database "${db.databaseName}" took over, because this one ` +
         'did not renew its lease for 10 s; migrate with the newest build\n',
     );
-    expect(await changesOfNext(database)).toStrictEqual([true, true]);
+    expect(await changesOfNextBuild(database)).toStrictEqual([true, true]);
     expect(await db.collection('rate_limits').options()).not.toHaveProperty('validator');
   },
 );
@@ -91,7 +91,7 @@ it.skipIf(mongo === undefined)(
     const problem = 'has step 0 of its schema, this build needs step 1; run: ';
     await expect(serve('false').url()).rejects.toThrow(problem);
     const url = await serve('true').url();
-    expect(await changesOfNext(database)).toStrictEqual([true, true]);
+    expect(await changesOfNextBuild(database)).toStrictEqual([true, true]);
     await probe.check();
 
     await edit('version: 4', 'version: 5');

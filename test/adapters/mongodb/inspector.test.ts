@@ -28,7 +28,8 @@ const setPet1 = (fields: Document) => (db: Db) =>
   db.collection<{ _id: bigint }>('pets').updateOne({ _id: 1n }, { $set: fields }, WITHOUT_VALIDATION);
 
 describe.skipIf(mongo === undefined)(`an inspector of MongoDB${noMongo}`, () => {
-  // The command `check` also reads all pets and API keys, and reports the damaged pets and keys. The inspector need not.
+  // The command `check` also reads all pets and API keys, and reports the damaged pets and keys. The inspector need
+  // not.
   it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
     ['no damage', doNothing, []],
     ['a document that reserves ids', addTo('pets', { _id: new Double(3) as never, upTo: 9n }), []],

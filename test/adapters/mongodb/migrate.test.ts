@@ -72,7 +72,7 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
     expect(await schemaOf(unmigrated)).toStrictEqual(schema);
   });
 
-  it('keeps the existing pets, and a pet that is inserted after it is assigned a greater id', async () => {
+  it('keeps the existing pets, and the next inserted pet is assigned a greater id', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const existingPet = { name: 'Tom', categoryId: 8n, status: 'sold' };
     await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...existingPet })));

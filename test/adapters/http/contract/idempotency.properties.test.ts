@@ -5,7 +5,9 @@ import { idempotencyKey } from '../../../../src/adapters/http/contract/idempoten
 import { text } from '../../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../../proof/properties/holds.ts';
 
-/** The key in the header, or `undefined` if the header must be refused. The steps are those of RFC 9651, section 3.3.3. */
+/**
+ * The key in the header, or `undefined` if the header must be refused. The steps are those of RFC 9651, section 3.3.3.
+ */
 function expectedKey(header: string): string | undefined {
   const isVisible = (character: string) => character > ' ' && character < '\u007f';
   const ifShortEnough = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);

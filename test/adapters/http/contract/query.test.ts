@@ -18,8 +18,8 @@ test('the first parsed query string is forgotten after many different ones', () 
   const parsed = cursors.map((cursor) => parse(`cursor=${cursor}`));
   expect(parsed).toStrictEqual(cursors.map((cursor) => ({ cursor, limit: 20 })));
   expect(parse('limit=1')).toStrictEqual({ limit: 1 });
-  // The cache has a limit, so it no longer has `first`. Without the limit, a client could fill the memory with different
-  // query strings.
+  // The cache has a limit, so it no longer has `first`. Without the limit, a client could fill the memory with
+  // different query strings.
   expect(parse('limit=1')).not.toBe(first);
 });
 

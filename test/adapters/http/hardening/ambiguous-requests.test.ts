@@ -5,7 +5,10 @@ import { post } from '../raw-requests.ts';
 
 const expectAnswers = answersOfService();
 
-/** Sends the bytes and a second request. Expects one answer, the end of the connection, and no pet of the second request. */
+/**
+ * Sends the bytes and a second request. Expects one answer, the end of the connection, and no pet of the second
+ * request.
+ */
 const expectRefusal = (bytes: string) => expectAnswers(bytes + SMUGGLED, [NOT_HTTP]);
 
 describe('the service refuses a request with an ambiguous length, and processes no bytes after it', () => {

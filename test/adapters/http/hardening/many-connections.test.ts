@@ -21,8 +21,8 @@ async function runLeakFree(limits: Partial<ServerLimits>, run: (api: Api) => Pro
 }
 
 /**
- * Opens 100 connections. Each connection sends its bytes as soon as it is open, because it could time out before the last
- * connection is open.
+ * Opens 100 connections. Each connection sends its bytes as soon as it is open, because it could time out before the
+ * last connection is open.
  */
 async function openConnections(api: Api, bytes: string): Promise<RawConnection[]> {
   const connections: RawConnection[] = [];

@@ -302,7 +302,7 @@ describe.skipIf(mongo === undefined)(`connect through a slow proxy${noMongo}`, (
     return { connecting, timesRefused: () => refusedCount };
   }
 
-  it('requests a connection again after a slow attempt', async () => {
+  it('requests another connection after a slow attempt', async () => {
     const { connecting, timesRefused } = await connectSlowly(1);
     const connectedClient = await connecting;
     onTestFinished(() => connectedClient.close());
