@@ -8,7 +8,7 @@ import { type PetsByPlace, storedPet } from './stored-pet.ts';
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
 export type MongoScenario = Scenario<MongoStore> & {
-  /** The options of a replica set only for this scenario. Without them, it uses the replica set of its lane. */
+  /** The options of a replica set only for this scenario. Without them, it shares a replica set with other scenarios. */
   readonly replicaSet?: ReplicaSetOptions;
 };
 

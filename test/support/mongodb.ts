@@ -67,7 +67,7 @@ export async function sharedMongo(): Promise<TestMongo | undefined> {
 }
 
 /**
- * Starts a server, which the caller must stop. It ends with this process at the latest.
+ * Starts a server, which the caller must stop. It is killed when this process ends.
  *
  * @param options with options, even with `{}`, the server is a new one, and `TEST_MONGODB_URI` is ignored
  * @throws {NoMongo} if no server is available

@@ -53,7 +53,7 @@ test.each<readonly [string, string]>([
   ],
   ...['1.5', '9223372036854775808', '-9223372036854775809', '1e19', '1e999999999'].map(refusedCategoryId),
   ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(refusedCategoryId),
-])('createPet answers 400 that names every wrong field, and creates nothing: %j', async (body, message) => {
+])('createPet answers 400, names every wrong field, and creates nothing: %j', async (body, message) => {
   await using api = await startApi();
   expect(brief(await api.post(body))).toStrictEqual(invalid(message));
   expect((await api.get('/v1/pets')).body).toBe('[]');

@@ -8,7 +8,8 @@ export const MAX_URL_BYTES = 8 * 1024;
 /** In characters, without quotes. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
-/** For the arrival of the headers. */
+/** The longest time until the headers have arrived. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 
+/** The longest time until the whole request has arrived. */
 export const REQUEST_TIMEOUT_MS = 30_000;

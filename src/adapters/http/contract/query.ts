@@ -21,7 +21,7 @@ export function queryParser<S extends v.GenericSchema>(schema: S) {
 const REPEATED = Symbol('repeated');
 
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
-  // Without a prototype, no name is special.
+  // Without a prototype, a name such as `__proto__` is not special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
   // `getAll` for each name would take quadratic time. A `?` is added, because `URLSearchParams` drops the first `?`.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {

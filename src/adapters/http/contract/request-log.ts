@@ -51,6 +51,6 @@ export interface RequestLog {
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
   /** Called up to thousands of times per second with the same error. */
   connectionError(error: ConnectionError): void;
-  /** The request passes the rate limit uncounted. */
+  /** The limiter has failed, so the request is allowed without being counted. */
   notLimited(error: StorageUnavailable, requestId: string): void;
 }
