@@ -6,9 +6,7 @@ import type { Stage } from './stage.ts';
 import { countRevocations } from './turn-over-keys.ts';
 
 /** A service with this environment moves its clock by an hour or a year when it receives the signal SIGUSR2. */
-const CLOCK_ENV: Env = {
-  NODE_OPTIONS: `--import ${new URL('./jumping-clock.ts', import.meta.url).href}`,
-};
+const CLOCK_ENV: Env = { NODE_OPTIONS: `--import ${new URL('./jumping-clock.ts', import.meta.url).href}` };
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 

@@ -14,12 +14,7 @@ const acknowledged = (beginMs: number, endMs: number): Create => {
 const get = (status: number, apiKey?: string): Get => {
   return { type: 'get', id: 1, ...request(0, 1, { status, ...(apiKey !== undefined && { apiKey }) }) };
 };
-const page = (status: number): Page => ({
-  type: 'page',
-  after: 0,
-  limit: 1,
-  ...request(0, 1, { status }),
-});
+const page = (status: number): Page => ({ type: 'page', after: 0, limit: 1, ...request(0, 1, { status }) });
 const wrong = (status: number): Wrong => ({ type: 'wrong', ...request(0, 1, { status }) });
 const createWith503 = (retryAfter?: string): Create => {
   return create('a', 0, 1, { status: 503, ...(retryAfter !== undefined && { retryAfter }) });

@@ -46,10 +46,7 @@ export function idempotencyContract(storage: TestedStorage): void {
       tamper(returned);
       Reflect.set(returned, 'pet', aPet());
     }
-    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({
-      pet: expected,
-      replayed: true,
-    });
+    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet: expected, replayed: true });
     expect(await pets.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ replayed: false });
   });
 }

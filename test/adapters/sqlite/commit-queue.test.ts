@@ -78,10 +78,7 @@ it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
     pets.insert(rex),
   ]);
 
-  expect(before).toStrictEqual({
-    status: 'fulfilled',
-    value: { id: 1n, ...rex },
-  });
+  expect(before).toStrictEqual({ status: 'fulfilled', value: { id: 1n, ...rex } });
   expect(after.status).toBe('fulfilled');
   expect(refused).toMatchObject({
     status: 'rejected',

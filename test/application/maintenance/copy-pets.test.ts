@@ -62,9 +62,7 @@ it('CopyPets writes nothing when the ids of the source leave too few for new pet
 it('CopyPets reads the source once after the comparison, and writes a batch when the previous one is durable', async () => {
   const source = await storeWith(SOME);
   let reads = 0;
-  const counted = archiveWith(source, {
-    read: (after, limit) => (reads++, source.read(after, limit)),
-  });
+  const counted = archiveWith(source, { read: (after, limit) => (reads++, source.read(after, limit)) });
   let writing = 0;
   const ahead: number[] = [];
   const target = watched(new InMemoryPetRepository(), {

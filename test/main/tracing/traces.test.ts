@@ -24,11 +24,7 @@ type TracedService = { readonly receiver: OtlpReceiver; readonly service: Progra
 /** Starts a service that sends its spans to a receiver. The service sends its last spans when it stops. */
 async function startTraced(env: Record<string, string> = {}): Promise<TracedService> {
   const receiver = await OtlpReceiver.start();
-  const service = runService({
-    API_KEYS: `tests=${KEY}`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-    ...env,
-  });
+  const service = runService({ API_KEYS: `tests=${KEY}`, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...env });
   return { receiver, service, url: await service.url() };
 }
 
