@@ -6,7 +6,9 @@ import { SeededRandom } from '../../test/support/seeded-random.ts';
 const MAX_CONNECTIONS = 4;
 const MAX_PIPELINED = 6;
 
-/** Makes a case, always the same for a `seed` and a `number`. `requestCount`: its requests before changes. */
+/**
+ * Makes a case, always the same for a `seed` and a `number`. `requestCount`: its requests before `mutate` changes some.
+ */
 export function makeCase(
   seed: number,
   number: number,

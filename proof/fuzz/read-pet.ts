@@ -9,7 +9,13 @@ export type PetContent = { readonly name: string; readonly categoryId: bigint; r
 const STATUSES = ['available', 'pending', 'sold'];
 
 export type ReadPet = {
-  /** `unclear`: the service may refuse the body or not, because of a huge exponent or too many brackets. */
+  /**
+   * - `wrong`: a field breaks a rule, or the body is not an object; see `errors`.
+   * - `broken`: the body did not arrive whole.
+   * - `malformed`: the body is not JSON in UTF-8.
+   * - `unclear`: the service may refuse the body or not, because of a huge exponent or too many brackets.
+   * - `unknown coding`: the request has a `Content-Encoding`.
+   */
   readonly outcome: 'right' | 'wrong' | 'broken' | 'malformed' | 'unclear' | 'too large' | 'unknown coding';
   /** The names of the wrong fields. `body` stands for a body that is not an object. */
   readonly errors: readonly string[];

@@ -50,7 +50,7 @@ it.each(
   Object.entries({ client: CLIENT, operator: OPERATOR, storage: STORAGE }).flatMap(([fault, errors]) =>
     errors.map(([error, message]) => ({ fault, error, message })),
   ),
-)('every error has a fault, its class as kind, and a one-line message: $fault, $message', (expected) => {
+)('every error has a fault, a kind like its class, and a one-line message: $fault, $message', (expected) => {
   const { fault, error, message } = expected;
   const kind = error.constructor.name
     .replace(/Error$/, '')

@@ -32,8 +32,8 @@ function damageOf(db: DatabaseSync): readonly string[] {
 }
 
 /**
- * Refuses a file with another schema than its version has, and a small file with damage that requests might not notice:
- * a missing pet, a lost index entry.
+ * Refuses a file with another schema than its version has, and a small file with damage that requests might not notice,
+ * such as a missing pet or a lost index entry.
  *
  * @throws {StorageSetupError}
  */

@@ -13,7 +13,7 @@ test.each<readonly [string, bigint | number]>([
   expect(parseJson(text)).toBe(value);
 });
 
-test('parseJson reads exact numbers from an array without nesting: with 16 digits, a fraction or an exponent', () => {
+test('parseJson reads numbers exactly from an array without nesting: 16 digits, a fraction or an exponent', () => {
   expect(parseJson('[9007199254740993,1]')).toStrictEqual([9007199254740993n, 1n]);
   expect(parseJson('[1.5,1]')).toStrictEqual([1.5, 1n]);
   expect(parseJson('[1,1e3]')).toStrictEqual([1n, 1000n]);

@@ -42,7 +42,7 @@ it.each<readonly [url: string, problem: string | undefined]>([
   ['mongodb://me:1/2@host/d?tls=true', NOT_ENCODED],
   ['mongodb://me:p#ss@host/d', NOT_ENCODED],
   ['mongodb://me:p:ss@host/d', NOT_ENCODED],
-])('the URL %s does not select the MongoDB storage, and no password is reported', (url, problem) => {
+])('the URL %s does not select MongoDB, and the reported problem has no password', (url, problem) => {
   expect([mongodb.isUrl(url), mongodb.urlProblem!(url)]).toStrictEqual([false, problem]);
 });
 
