@@ -3,12 +3,12 @@ import type { PetDraft } from '../../../src/domain/pet.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { insertPets } from '../../support/pets.ts';
 
-/** Starts the service over a storage in memory that has one pet for each element of `fields`. */
+/** Starts the service with a storage in memory. The storage has one pet for each of `fieldSets`. */
 export async function apiWithPets(
-  fields: readonly Partial<PetDraft>[],
+  fieldSets: readonly Partial<PetDraft>[],
   options: Parameters<typeof startApi>[0] = {},
 ): Promise<Api> {
   const pets = new InMemoryPetRepository();
-  await insertPets(pets, ...fields);
+  await insertPets(pets, ...fieldSets);
   return startApi({ ...options, pets });
 }

@@ -6,13 +6,13 @@ import { post } from './raw-requests.ts';
 
 const API_KEY = { keyId: 'an-id', keyLabel: 'a label' };
 
-// The key replaces an older key. The audit log has the id of the new key.
+// This key has replaced an older key, which has the id `originId`. The audit log must have the id of the newer key.
 const tokens = keyWith({ id: API_KEY.keyId, label: API_KEY.keyLabel, originId: 'another-id' });
 
 const idHeader = (requestId: string) => ({ 'x-request-id': requestId });
 
 describe('the audit log', () => {
-  test('records each created pet with its id and the API key, and records each retry, because the first request may have failed before its record', async () => {
+  test('has a record for each created pet and for each retry, because a crash may have prevented the record of the first request', async () => {
     await using api = await startApi({ tokens });
     await api.post(petBody(), idHeader('a'));
     for (const id of ['b', 'c']) await api.post(petBody(), { ...idHeader(id), 'idempotency-key': 'k' });
@@ -23,7 +23,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  test('records a created pet even if the client has disconnected', async () => {
+  test('has a record for a created pet even if the client disconnects before the pet is inserted', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets, tokens });
     const connection = await api.connect();
@@ -34,13 +34,13 @@ describe('the audit log', () => {
     expect(await api.log.record(0)).toMatchObject({ requestId: 'gone', aborted: true });
     expect(api.log.created).toStrictEqual([]);
     pets.release();
-    // The answer to this request comes after the insert of the pet.
+    // The storage executes this read after the insert of the pet.
     expect((await api.get('/v1/pets/1')).status).toBe(200);
     expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...API_KEY, replayed: false }]);
   });
 });
 
-test('a request that is answered with an error has no audit record', async () => {
+test('the audit log has no record for a request that is answered with an error', async () => {
   await using api = await startApi({ tokens });
   const keyHeader = { 'idempotency-key': 'k' };
   await api.post(petBody(), { ...idHeader('a'), ...keyHeader });
@@ -48,7 +48,7 @@ test('a request that is answered with an error has no audit record', async () =>
   expect((await api.post('{}')).status).toBe(400);
   expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...API_KEY, replayed: false }]);
 
-  await using failing = await startApi({ pets: new FailingPetRepository(new StorageUnavailable('away')) });
+  await using failing = await startApi({ pets: new FailingPetRepository(new StorageUnavailable('down')) });
   expect((await failing.post(petBody())).status).toBe(503);
   expect(failing.log.created).toStrictEqual([]);
 });

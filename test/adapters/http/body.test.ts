@@ -4,7 +4,9 @@ import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { post } from './raw-requests.ts';
 
-const LIMIT = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
+
+// The messages of error answers.
 const NOT_UTF_8 = 'the body is not UTF-8';
 const TOO_DEEP = 'the body is nested too deeply';
 const notJson = (line: number, column: number) => `the body is not JSON: see line ${line}, column ${column}`;
@@ -12,7 +14,7 @@ const malformedJson = (message: string) => problem(400, 'MALFORMED_JSON', messag
 
 const bodyWithNestedArrays = (depth: number) => petBody({ toys: '['.repeat(depth) + ']'.repeat(depth) });
 
-// The other ways to break JSON are tested in test/adapters/json.
+// More forms of invalid JSON are tested in test/adapters/json.
 test.each([
   ['is empty', '', 'the body is empty; it must be a JSON object'],
   ['is white space', ' \n', notJson(2, 1)],
@@ -25,7 +27,7 @@ test.each([
 ])('a body is answered with 400 if it %s', async (_, body, message) => {
   await using api = await startApi();
   expect(brief(await api.post(body))).toStrictEqual(malformedJson(message));
-  // The decoder of UTF-8 keeps no state of the refused body.
+  // All requests share one decoder of UTF-8. The refused body must leave no bytes in the decoder.
   expect(brief(await api.post(petBody()))).toStrictEqual(CREATED);
 });
 
@@ -37,31 +39,33 @@ test.each([
   expect(brief(await api.post(body))).toStrictEqual(CREATED);
 });
 
-test.each(['null', '7', `[${petBody()}]`])('a body that is no object is refused: %s', async (body) => {
+test.each(['null', '7', `[${petBody()}]`])('the body %s is no JSON object, and is refused', async (body) => {
   await using api = await startApi();
   expect(brief(await api.post(body))).toStrictEqual(invalid('the body must be a JSON object'));
 });
 
+/** A valid body of this size in bytes. */
 const bodyOf = (size: number) => petBody({ note: `"${'x'.repeat(size - petBody({ note: '""' }).length)}"` });
 
 test.each([
   ['with a Content-Length', (body: string) => body],
   ['in two chunks', (body: string) => [Buffer.from(body.slice(0, 1000)), Buffer.from(body.slice(1000))]],
   ['in chunks of one byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
-])('a body may have at most 64 KiB if it is sent %s', async (_, encode) => {
+])('the service accepts 64 KiB and refuses one byte more in a body that is sent %s', async (_, encode) => {
   await using api = await startApi();
-  expect(brief(await api.post(encode(bodyOf(LIMIT))))).toStrictEqual(CREATED);
-  expect(brief(await api.post(encode(bodyOf(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
+  expect(brief(await api.post(encode(bodyOf(MAX_BODY_BYTES))))).toStrictEqual(CREATED);
+  expect(brief(await api.post(encode(bodyOf(MAX_BODY_BYTES + 1))))).toStrictEqual(TOO_LARGE);
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
 });
 
+// The body parser takes a length modulo 2^32. It would accept this request as a body of one byte.
 test('a body whose Content-Length is above 2^32 is answered with 413', async () => {
   await using api = await startApi({ limits: { requestTimeoutMs: 10_000 } });
   const connection = await api.connect(`${post('Content-Length: 4294967297\r\n')}{`);
   expect(brief(await connection.answer())).toStrictEqual(TOO_LARGE);
 });
 
-test('a character of several bytes may be split between two chunks', async () => {
+test('a character is read correctly if its bytes arrive in two chunks', async () => {
   await using api = await startApi();
   const body = Buffer.from(petBody({ name: '"🐕"' }));
   const splitOffset = body.indexOf(0x9f);

@@ -5,21 +5,21 @@ import { emptyRepositoryAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-const INT64 = 'categoryId must be an integer in the range of int64';
-const STATUS = 'status must be one of available, pending, sold';
+const INT64_MESSAGE = 'categoryId must be an integer in the range of int64';
+const STATUS_MESSAGE = 'status must be one of available, pending, sold';
 
 /** The JSON that the service returns for the first pet. Each argument is a JSON text. */
-const petOf = ({ name = '"Rex"', categoryId = '7', status = '"available"' }) =>
+const firstPetJson = ({ name = '"Rex"', categoryId = '7', status = '"available"' }) =>
   `{"id":1,"name":${name},"categoryId":${categoryId},"status":${status}}`;
 
 // More ways to write a number are tested in test/adapters/json.
-test.each<readonly [string, Parameters<typeof petOf>[0]]>([
+test.each<readonly [string, Parameters<typeof firstPetJson>[0]]>([
   [petBody(), {}],
   // The service does not trim a name, and does not normalise its Unicode characters.
   [petBody({ name: '"  e\\u0301 \u00e9 "' }), { name: '"  e\u0301 \u00e9 "' }],
   [petBody({ name: '"\\u0052\\ud83d\\udc15\\/\\"\\\\"' }), { name: JSON.stringify('R🐕/"\\') }],
   [petBody({ id: '99', tags: '[1,{"a":null}]', ['__proto__']: '{"status":"sold"}' }), {}],
-  // If two fields have one name, the last field counts.
+  // If two fields have the same name, createPet uses the last field.
   ['{"name":"a","name":"b","categoryId":1,"categoryId":7}', { name: '"b"' }],
   ...PET_STATUSES.map((status) => [petBody({ status: `"${status}"` }), { status: `"${status}"` }] as const),
   [petBody({ categoryId: '-0' }), { categoryId: '0' }],
@@ -27,15 +27,15 @@ test.each<readonly [string, Parameters<typeof petOf>[0]]>([
   [petBody({ categoryId: '-9007199254740993' }), { categoryId: '-9007199254740993' }],
   [petBody({ categoryId: '9223372036854775807' }), { categoryId: '9223372036854775807' }],
   [petBody({ categoryId: '-9223372036854775808.000e0' }), { categoryId: '-9223372036854775808' }],
-])('createPet stores and returns the pet with every digit of its numbers: %s', async (body, fields) => {
+])('createPet stores and returns the exact values of the pet %s', async (body, fields) => {
   await using api = await startApi();
-  const pet = petOf(fields);
+  const pet = firstPetJson(fields);
   expect(brief(await api.post(body))).toStrictEqual(success(201, pet, { location: '/v1/pets/1' }));
   expect((await api.get('/v1/pets')).body).toBe(`[${pet}]`);
   expect((await api.get('/v1/pets/1')).body).toBe(pet);
 });
 
-const refusedCategoryId = (categoryId: string) => [petBody({ categoryId }), INT64] as const;
+const refusedCategoryId = (categoryId: string) => [petBody({ categoryId }), INT64_MESSAGE] as const;
 
 // All rules of a name are tested in test/domain/pet-name.test.ts.
 test.each<readonly [string, string]>([
@@ -43,13 +43,13 @@ test.each<readonly [string, string]>([
   [petBody({ name: '""' }), 'name must not be empty'],
   [petBody({ name: '"\\ud83d"' }), 'name must be well-formed Unicode, without lone surrogates'],
   [petBody({ name: 'null' }), 'name must be a string'],
-  [petBody({ status: '"Sold"' }), STATUS],
-  [petBody({ status: '"toString"' }), STATUS],
+  [petBody({ status: '"Sold"' }), STATUS_MESSAGE],
+  [petBody({ status: '"toString"' }), STATUS_MESSAGE],
   ['{"__proto__":{"name":"Rex","categoryId":7}}', 'name is required; categoryId is required'],
   ['{"NAME":"Rex","categoryId":7}', 'name is required'],
   [
     '{"name":" ","categoryId":"7","status":null}',
-    `name must contain a character that is not white space; ${INT64}; ${STATUS}`,
+    `name must contain a character that is not white space; ${INT64_MESSAGE}; ${STATUS_MESSAGE}`,
   ],
   ...['1.5', '9223372036854775808', '-9223372036854775809', '1e19', '1e999999999'].map(refusedCategoryId),
   ...['"7"', 'null', 'true', '[7]', '{"$numberLong":"7"}'].map(refusedCategoryId),

@@ -24,7 +24,8 @@ function nextPageHeaders(limit: number, after: number): Record<string, string> {
   return { link, 'next-cursor': cursor };
 }
 
-// A page that ends before the damaged pet is tested in test/application/pets/list-pets.test.ts.
+// A page ends before a damaged pet: see test/application/pets/list-pets.test.ts. The service answers the
+// request for the next page with this 503.
 // A link must lead forwards, because a client that follows a link to an earlier page would loop for ever.
 test.each([
   ['absent', 3, '', nextPageHeaders(20, 3)],
@@ -33,14 +34,14 @@ test.each([
   ['at the damaged pet', 3, `?cursor=${cursorAfter(3)}`, {}],
   ['after the damaged pet', 3, `?cursor=${cursorAfter(4)}`, {}],
 ])(
-  'the error links to the page after the damaged pet only if the cursor of the request is before that pet: the cursor is %s',
+  'the 503 links to the page after the damaged pet only if the cursor of the request is before that pet: the cursor is %s',
   async (_, id, query, link) => {
     await using api = await startWithError(new DamagedPet(BigInt(id), 'its name is empty'));
     expect(brief(await api.get(`/v1/pets${query}`))).toStrictEqual(unavailable(link));
   },
 );
 
-test('a get of a damaged pet, and a retry of its create, are answered with 503 and logged each time', async () => {
+test('a get of a damaged pet is answered with 503 and logged, and so is a retry of the request that created this pet', async () => {
   const error = new DamagedPet(3n, 'its name is empty');
   await using api = await startWithError(error);
   const id = { 'x-request-id': 'the-damaged-one' };

@@ -6,27 +6,29 @@ import { sunsetHeaders, CREATED, problem, REX, success, brief } from '../../supp
 import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
+/** The instant from which on getPet is removed. */
 const SUNSET = '2030-12-05T00:00:00.000Z';
 
-test('the deprecation of getPet has the dates of the specification', () => {
+test('the headers that the tests expect for getPet mean the dates 2026-11-20 and 2030-12-05', () => {
   const { deprecation = '', sunset = '' } = sunsetHeaders('');
   expect(new Date(Number(deprecation.slice(1)) * 1000).toISOString()).toBe('2026-11-20T00:00:00.000Z');
   expect(new Date(sunset).toISOString()).toBe(SUNSET);
 });
 
-// get-pet.test.ts and routing.test.ts test the other answers of the path, and answers that announce no deprecation.
+// get-pet.test.ts and routing.test.ts test more answers with the deprecation headers, and answers without them.
 test.each([
   ['GET', 401, '/v1/pets/1', { authorization: undefined }],
   ['GET', 414, `/v1/pets/1?${'x'.repeat(8192)}`, {}],
   ['HEAD', 500, '/v1/pets/1', {}],
-])('getPet announces its deprecation in every answer: %s with %i', async (method, status, path, headers) => {
+])('the answer to %s with %i announces the deprecation of getPet', async (method, status, path, headers) => {
   await using api = await startApi({ pets: new FailingPetRepository(new Error('a bug')) });
   const answer = await api.request(method, path, { headers });
   expect(answer.status).toBe(status);
   expect(answer.headers).toMatchObject(sunsetHeaders(api.url));
 });
 
-test('another operation on the path of getPet announces no deprecation, but a 405 on this path does', async () => {
+// `removePet` stands for an operation that a later release may add.
+test('another operation on the path of getPet announces no deprecation, but a 405 on this path announces it', async () => {
   const removePet = { ...listPets, route: getPet.route, methods: ['DELETE'] };
   const announce = announceDeprecations([getPet, removePet], () => 'http://petstore.example');
   const headersOf = async (method: string) => {

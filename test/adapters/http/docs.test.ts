@@ -8,17 +8,17 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { success, brief } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 
-const ANONYMOUS = { authorization: undefined };
-const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const NO_KEY = { authorization: undefined };
+const BROWSER_HEADERS = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
 /** The URLs of the files that the page at /docs loads. */
 async function filesOfPage(api: Api): Promise<readonly string[]> {
-  const { body } = await api.get('/docs', ANONYMOUS);
+  const { body } = await api.get('/docs', NO_KEY);
   return Array.from(body.matchAll(/(?:src|href)="(docs\/[^"]+)"/g), ([, url]) => `/${url}`);
 }
 
-/** The bytes of an answer to a client that accepts these content codings. */
-async function bytesOf(api: Api, path: string, codings: string) {
+/** Sends a request that accepts these content codings. Returns two headers of the answer and its bytes. */
+async function fetchBytes(api: Api, path: string, codings: string) {
   const clientRequest = request(api.url + path, { headers: { 'accept-encoding': codings } }).end();
   const [response] = (await once(clientRequest, 'response')) as [IncomingMessage];
   const { 'content-encoding': coding, 'content-length': length } = response.headers;
@@ -29,28 +29,28 @@ describe('/', () => {
   const addresses = (base: string) =>
     `{"api":"${base}/v1","docs":"${base}/docs","openapi":"${base}/openapi.json"}`;
 
-  const PROGRAM_ACCEPTS = ['*/*', 'text/html;q=0.5, application/json', 'text/plain', undefined];
+  const PROGRAM_ACCEPT_HEADERS = ['*/*', 'text/html;q=0.5, application/json', 'text/plain', undefined];
 
   test('lists the addresses of the service for a program, and redirects a browser to /docs', async () => {
     await using api = await startApi();
-    for (const accept of PROGRAM_ACCEPTS) {
+    for (const accept of PROGRAM_ACCEPT_HEADERS) {
       const expected = success(200, addresses(api.url), { vary: 'Accept' });
-      expect(brief(await api.get('/', { ...ANONYMOUS, accept }))).toStrictEqual(expected);
+      expect(brief(await api.get('/', { ...NO_KEY, accept }))).toStrictEqual(expected);
     }
     const expected = success(302, addresses(api.url), { vary: 'Accept', location: '/docs' });
-    expect(brief(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(expected);
+    expect(brief(await api.get('/', { ...NO_KEY, ...BROWSER_HEADERS }))).toStrictEqual(expected);
   });
 
-  test('redirects a browser below the path of PUBLIC_URL, and sends "Vary: Origin, Accept" if an origin is allowed', async () => {
+  test('redirects a browser to /api/docs if PUBLIC_URL has the path /api, and varies by Origin if the service allows CORS', async () => {
     const publicUrl = 'https://petstore.example/api';
     await using api = await startApi({ publicUrl, corsOrigins: ['https://shop.example'] });
-    expect(brief(await api.get('/', BROWSER))).toStrictEqual(
+    expect(brief(await api.get('/', BROWSER_HEADERS))).toStrictEqual(
       success(302, addresses(publicUrl), { vary: 'Origin, Accept', location: '/api/docs' }),
     );
   });
 });
 
-test('simultaneous first requests for the page at /docs read each of its files once, and the request after a failed read reads again', async () => {
+test('the service reads each file of the page at /docs only once for simultaneous requests, and reads it again after a failed read', async () => {
   const readFile = vi.spyOn(fs, 'readFile').mockRejectedValueOnce(new Error('EIO'));
   syncBuiltinESMExports();
   onTestFinished(() => {
@@ -63,13 +63,14 @@ test('simultaneous first requests for the page at /docs read each of its files o
   const paths = ['/docs', '/docs/docs.js', '/docs/swagger-ui-bundle.js', '/docs', '/docs'];
   const answers = await Promise.all(paths.map((path) => api.get(path)));
   expect(answers.map(({ status }) => status)).toStrictEqual([200, 200, 200, 200, 200]);
+  // The page has four files and an HTML template.
   expect(readFile).toHaveBeenCalledTimes(5);
 });
 
 describe('/docs', () => {
   test('is a page that loads and runs only files of the service, by relative URLs', async () => {
     await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
-    const { status, headers, body } = await api.get('/docs', { ...ANONYMOUS, ...BROWSER });
+    const { status, headers, body } = await api.get('/docs', { ...NO_KEY, ...BROWSER_HEADERS });
     expect(status).toBe(200);
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
@@ -83,7 +84,7 @@ describe('/docs', () => {
     expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=/);
     expect(body).toContain('<h3>Authentication</h3>');
     expect(body).toContain('<link rel="icon" href="data:image/svg+xml,%3Csvg%20');
-    // All URLs are relative, because a proxy may serve the page below a path.
+    // All URLs are relative, because a proxy may serve the page at a longer path, such as /api/docs.
     const urls = Array.from(body.matchAll(/(?:src|href)="([^"]*)"/g), ([, url]) => url);
     expect(urls.length).toBeGreaterThan(5);
     expect(urls.filter((url) => !/^(docs\/|#|openapi\.json$|data:)/.test(url ?? ''))).toStrictEqual([]);
@@ -100,9 +101,9 @@ describe('/docs', () => {
     ]);
     for (const path of files) {
       expect(path).toMatch(/\?[\w-]{12}$/);
-      const { status, headers } = await api.get(path, ANONYMOUS);
+      const { status, headers } = await api.get(path, NO_KEY);
       expect([status, headers['cache-control']]).toStrictEqual([200, 'public, max-age=31536000, immutable']);
-      // A URL with another hash, or without a hash, comes from a page of another version of the service.
+      // A page of another release may ask for another hash, or for none. Browsers must not cache this answer.
       for (const url of [path.split('?')[0]!, `${path}x`]) {
         expect((await api.get(url)).headers['cache-control']).toBe('no-store');
       }
@@ -113,11 +114,11 @@ describe('/docs', () => {
     ['gzip, deflate, br, zstd', 'gzip'],
     ['br', undefined],
     ['gzip;q=0', undefined],
-  ])('answers "Accept-Encoding: %s" with the Content-Encoding %s', async (codings, expected) => {
+  ])('answers "Accept-Encoding: %s" with this Content-Encoding: %s', async (codings, expected) => {
     await using api = await startApi();
     for (const path of ['/docs', ...(await filesOfPage(api))]) {
       const { body } = await api.get(path);
-      const { coding, length, bytes } = await bytesOf(api, path, codings);
+      const { coding, length, bytes } = await fetchBytes(api, path, codings);
       expect([coding, length]).toStrictEqual([expected, String(bytes.length)]);
       expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === body, path).toBe(true);
     }

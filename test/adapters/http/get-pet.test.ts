@@ -20,7 +20,7 @@ test('getPet answers 404 if no pet has the id', async () => {
 test('getPet answers 400 to an id that is no int64 in canonical decimal digits, and no header repeats the id', async () => {
   await using api = await apiWithPets([{}]);
   const expected = invalid('petId must be an int64 in canonical decimal digits', sunsetHeaders(api.url));
-  const numbers = [
+  const invalidNumbers = [
     '9223372036854775808',
     '-9223372036854775809',
     '01',
@@ -32,7 +32,7 @@ test('getPet answers 400 to an id that is no int64 in canonical decimal digits, 
     '1%0A',
   ];
   const otherTexts = ['%D9%A1', '%00', '1%2F2', '%', '%E0%A4', '1%0d%0aX-Evil:%20b', '1>;rel=next'];
-  for (const id of [...numbers, ...otherTexts])
+  for (const id of [...invalidNumbers, ...otherTexts])
     expect(brief(await api.get(`/v1/pets/${id}`)), id).toStrictEqual(expected);
 });
 

@@ -5,7 +5,7 @@ import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 import { int64, text } from '../../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../../proof/properties/holds.ts';
 
-it('a cursor decodes to the int64 that it encodes, and needs no encoding in a URL', async () => {
+it('decodeCursor returns the id that encodeCursor has encoded, and a URL may contain the cursor unchanged', async () => {
   await holds(
     fc.property(int64, (id) => {
       const cursor = encodeCursor(id);
@@ -16,6 +16,7 @@ it('a cursor decodes to the int64 that it encodes, and needs no encoding in a UR
 });
 
 it('decodeCursor refuses every text that encodeCursor does not return, so each id has exactly one cursor', async () => {
+  // \u0660 is a digit in Unicode, but not in ASCII.
   const character = fc.constantFrom(...'0123456789abcdefABCDEFgv1. x-+\n\u0660'.split(''));
   const changedCursor = fc
     .tuple(int64, fc.nat(20), fc.oneof(character, fc.constant('')), fc.nat(1))

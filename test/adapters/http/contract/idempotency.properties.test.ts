@@ -6,17 +6,18 @@ import { text } from '../../../../proof/properties/arbitraries.ts';
 import { holds } from '../../../../proof/properties/holds.ts';
 
 /**
- * The key in the header, or `undefined` if the header must be refused. The steps are those of RFC 9651, section 3.3.3.
+ * Reads the key from the header with the steps of RFC 9651, section 3.3.3. Returns `undefined` if the service must
+ * refuse the header.
  */
 function expectedKey(header: string): string | undefined {
   const isVisible = (character: string) => character > ' ' && character < '\u007f';
-  const ifShortEnough = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
+  const keyIfValidLength = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
   if (!header.startsWith('"'))
-    return Array.from(header).every((c) => isVisible(c) && c !== '"') ? ifShortEnough(header) : undefined;
+    return Array.from(header).every((c) => isVisible(c) && c !== '"') ? keyIfValidLength(header) : undefined;
   let key = '';
   for (let i = 1; i < header.length; i++) {
     let character = header[i]!;
-    if (character === '"') return i === header.length - 1 ? ifShortEnough(key) : undefined;
+    if (character === '"') return i === header.length - 1 ? keyIfValidLength(key) : undefined;
     if (character === '\\') {
       character = header[++i] ?? '';
       if (character !== '"' && character !== '\\') return undefined;
@@ -37,7 +38,8 @@ const header = fc.oneof(
   fc.string({ unit: fc.constant('a'), minLength: 254, maxLength: 256 }),
 );
 
-function keyOf(value: string, caller = 'me'): string | undefined {
+/** The key with its caller, as the service uses it. `undefined` if the service refuses the header. */
+function fullKey(value: string, caller = 'me'): string | undefined {
   try {
     return idempotencyKey(value, caller, 'POST /v1/pets');
   } catch (error) {
@@ -46,25 +48,25 @@ function keyOf(value: string, caller = 'me'): string | undefined {
   }
 }
 
-it('two Idempotency-Key headers have the same key if and only if RFC 9651 reads the same key in both headers', async () => {
+it('two Idempotency-Key headers have the same key for the service if and only if they have the same key by RFC 9651', async () => {
   await holds(
     fc.property(header, header, (firstHeader, secondHeader) => {
-      expect([firstHeader, secondHeader].map((value) => keyOf(value) === undefined)).toStrictEqual(
+      expect([firstHeader, secondHeader].map((value) => fullKey(value) === undefined)).toStrictEqual(
         [firstHeader, secondHeader].map((value) => expectedKey(value) === undefined),
       );
       const key = expectedKey(firstHeader);
       if (key === undefined) return;
-      expect(keyOf(firstHeader)).toBe(keyOf(quotedHeader(key)));
-      expect(keyOf(firstHeader) === keyOf(secondHeader)).toBe(key === expectedKey(secondHeader));
+      expect(fullKey(firstHeader)).toBe(fullKey(quotedHeader(key)));
+      expect(fullKey(firstHeader) === fullKey(secondHeader)).toBe(key === expectedKey(secondHeader));
     }),
     800,
   );
 });
 
-it('the same Idempotency-Key header is a different key for each caller', async () => {
+it('two callers that send the same Idempotency-Key header have different keys', async () => {
   await holds(
     fc.property(header, text, text, (value, ann, tom) => {
-      expect(keyOf(value, ann) === keyOf(value, tom)).toBe(ann === tom || expectedKey(value) === undefined);
+      expect(fullKey(value, ann) === fullKey(value, tom)).toBe(ann === tom || !expectedKey(value));
     }),
     200,
   );

@@ -2,12 +2,12 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-const ROOT = join(import.meta.dirname, '../../../../src');
+const SRC = join(import.meta.dirname, '../../../../src');
 
-test('only refusals.ts creates refusals, because the OpenAPI document takes its error examples from this file', async () => {
+test('only refusals.ts creates a RequestRefused, because the OpenAPI document takes its examples of errors from refusals.ts', async () => {
   const creators: string[] = [];
-  for await (const path of glob('**/*.ts', { cwd: ROOT })) {
-    if ((await readFile(join(ROOT, path), 'utf8')).includes('new RequestRefused(')) creators.push(path);
+  for await (const path of glob('**/*.ts', { cwd: SRC })) {
+    if ((await readFile(join(SRC, path), 'utf8')).includes('new RequestRefused(')) creators.push(path);
   }
   expect(creators).toStrictEqual(['adapters/http/contract/refusals.ts']);
 });

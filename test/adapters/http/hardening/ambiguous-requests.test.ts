@@ -6,12 +6,12 @@ import { post } from '../raw-requests.ts';
 const expectAnswers = answersOfService();
 
 /**
- * Sends the bytes and a second request. Expects one answer, the end of the connection, and no pet of the second
- * request.
+ * Sends the bytes, and after them a request that creates a pet. Expects one answer with 400, then the end of the
+ * connection, and no pet.
  */
 const expectRefusal = (bytes: string) => expectAnswers(bytes + SMUGGLED, [NOT_HTTP]);
 
-describe('the service refuses a request with an ambiguous length, and processes no bytes after it', () => {
+describe('the service refuses a request and ignores the bytes after it', () => {
   test.each([
     ['Content-Length and chunks', HEADER.sized + HEADER.chunked],
     [
@@ -38,7 +38,7 @@ describe('the service refuses a request with an ambiguous length, and processes 
     ['Transfer-Encoding: identity, then chunked', `Transfer-Encoding: identity\r\n${HEADER.chunked}`],
     ['Transfer-Encoding: chunked, hidden after a CR without LF', 'X: y\rTransfer-Encoding: chunked\r\n'],
     ['Transfer-Encoding: chunked, hidden after an LF without CR', 'X: y\nTransfer-Encoding: chunked\r\n'],
-  ])('if the request has %s', async (_, headers) => {
+  ])('if its length is ambiguous because it has %s', async (_, headers) => {
     await expectRefusal(post(headers) + CHUNKED_BODY);
   });
 
@@ -53,37 +53,39 @@ describe('the service refuses a request with an ambiguous length, and processes 
     ['a length with a decimal point', `Content-Length: ${BODY.length}.0\r\n`],
     ['a space between the digits of the length', 'Content-Length: 2 9\r\n'],
     ['a NUL after the length', `Content-Length: ${BODY.length}\0\r\n`],
+    // A parser that counts in 64 bits would take this number as the right length.
     ['the length of the body plus 2^64', `Content-Length: ${2n ** 64n + BigInt(BODY.length)}\r\n`],
     ['a space before the colon of Content-Length', `Content-Length : ${BODY.length}\r\n`],
     ['the value of Content-Length in the next line', `Content-Length:\r\n ${BODY.length}\r\n`],
-  ])('if the request has %s', async (_, headers) => {
+  ])('if its length is ambiguous because it has %s', async (_, headers) => {
     await expectRefusal(post(headers) + BODY);
   });
 });
 
-const validHead = post(HEADER.sized);
+const validPostHead = post(HEADER.sized);
 
 test.each([
-  ['LF without CR at the end of every line', validHead.replaceAll('\r\n', '\n')],
-  ['LF without CR at the end of the headers', validHead.replace(/\r\n$/, '\n')],
+  ['LF without CR at the end of every line', validPostHead.replaceAll('\r\n', '\n')],
+  ['LF without CR as the empty line after the headers', validPostHead.replace(/\r\n$/, '\n')],
   ['LF without CR between two headers', post(`X: y\n${HEADER.sized}`)],
-  ['CR without LF at the end of every line', validHead.replaceAll('\r\n', '\r')],
+  ['CR without LF at the end of every line', validPostHead.replaceAll('\r\n', '\r')],
   ['CR without LF inside a value', post(`X: y\rz\r\n${HEADER.sized}`)],
-  ['a space before the first header', validHead.replace('Host', ' Host')],
+  ['a space before the first header', validPostHead.replace('Host', ' Host')],
   ['a header without a colon', post(`X\r\n${HEADER.sized}`)],
   ['a header without a name', post(`: y\r\n${HEADER.sized}`)],
   ['a name that is not a token', post(`X(y): z\r\n${HEADER.sized}`)],
   ['a folded value', post(`X: y\r\n z\r\n${HEADER.sized}`)],
   ['a NUL in a value', post(`X: y\0\r\n${HEADER.sized}`)],
   ['DEL in a value', post(`X: y\x7f\r\n${HEADER.sized}`)],
-  ['a space after the version', validHead.replace('HTTP/1.1', 'HTTP/1.1 ')],
-  ['a NUL in the target', validHead.replace('/v1/pets', '/v1/pets\0')],
-  ['a byte of Latin-1 in the target', validHead.replace('/v1/pets', '/v1/pets\xe9')],
-])('the service refuses a request with %s, and processes no bytes after it', async (_, head) => {
+  ['a space after the version', validPostHead.replace('HTTP/1.1', 'HTTP/1.1 ')],
+  ['a NUL in the target', validPostHead.replace('/v1/pets', '/v1/pets\0')],
+  ['a byte of Latin-1 in the target', validPostHead.replace('/v1/pets', '/v1/pets\xe9')],
+])('the service refuses a request with %s, and ignores the bytes after it', async (_, head) => {
   await expectRefusal(head + BODY);
 });
 
 test.each([
+  // The chunk has 1d bytes in hexadecimal. A parser that counts in 64 bits would take this number as 1d.
   ['the size of the chunk plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
   ['0x before the size', `0x${HEX_SIZE}\r\n${BODY}\r\n0\r\n\r\n`],
   ['a minus before the size', `-${HEX_SIZE}\r\n${BODY}\r\n0\r\n\r\n`],
@@ -105,7 +107,7 @@ test.each([
   ['Transfer-Encoding among the trailers', `${HEX_SIZE}\r\n${BODY}\r\n0\r\n${HEADER.chunked}\r\n`],
   ['a trailer that is not a header', `${HEX_SIZE}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
   ['a folded trailer', `${HEX_SIZE}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
-])('the service refuses a chunked body with %s, and processes no bytes after it', async (_, chunks) => {
+])('the service refuses a chunked body with %s, and ignores the bytes after it', async (_, chunks) => {
   await expectRefusal(post(HEADER.chunked) + chunks);
 });
 
@@ -119,6 +121,6 @@ test.each([
   ['a request in HTTP/0.9, with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
   ['a request in HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
   ['a request in http/1.1, in lower case', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
-])('the service refuses %s, and processes no bytes after it', async (_, bytes) => {
+])('the service refuses %s, and ignores the bytes after it', async (_, bytes) => {
   await expectRefusal(bytes);
 });

@@ -14,13 +14,13 @@ function send(api: Api, requestLine: string, headers = 'Host: x\r\n', body = '')
 
 const apiWithTwoPets = () => apiWithPets([{}, {}], { publicUrl: PUBLIC_URL });
 
-// The client of the tests rejects each answer that has a repeated or invalid header.
+// The test client also rejects an answer in which a header is repeated or invalid.
 test.each([
   ['limit=%31', 'limit=1'],
   ['limit=1&status=%61vailable', 'limit=1&status=available'],
   ['l%69mit=1&&', 'limit=1'],
   ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
-])('Link contains the parsed parameters, not the text of the query: ?%s', async (query, parsedQuery) => {
+])('Link contains the parsed parameters of the query ?%s, and not its text', async (query, parsedQuery) => {
   await using api = await apiWithTwoPets();
   const answers = await send(api, `GET /v1/pets?${query}`);
   expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
@@ -48,7 +48,7 @@ describe('the message about unknown query parameters', () => {
     ['NUL', '%00', '\0'],
     ['invalid UTF-8', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
     ['no character', '=1', ''],
-  ])('shows a name with %s safely', async (_, name, shownName) => {
+  ])('contains a name with %s as escaped JSON', async (_, name, shownName) => {
     await using api = await startApi();
     expect((await send(api, `GET /v1/pets?${name}`)).map(brief)).toStrictEqual([invalid(message(shownName))]);
   });

@@ -4,26 +4,27 @@ import { startApi } from '../../../support/http.ts';
 import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { LIVEZ, post, SCRIPT } from '../raw-requests.ts';
 
-test('the service closes the connection of a client that does not read its answers, and frees the answers', async () => {
+test('the service closes the connection of a client that does not read its answers, and answers no further request', async () => {
   await using api = await startApi({ limits: { idleTimeoutMs: 200 } });
   const connection = await api.connect();
   connection.pause();
   await connection.send(SCRIPT.repeat(8));
-  // Counts the answers up to the first one that does not fit in the buffers of the operating system.
+  // Counts the answers in the log, up to and with the first aborted answer. The answers before it fit in the buffers of
+  // the operating system.
   let aborted: unknown;
-  let answers = 0;
-  for (; aborted === undefined; answers++) ({ aborted } = await api.log.record(answers));
-  expect(answers).toBeLessThanOrEqual(8);
+  let answerCount = 0;
+  for (; aborted === undefined; answerCount++) ({ aborted } = await api.log.record(answerCount));
+  expect(answerCount).toBeLessThanOrEqual(8);
   await expect.poll(() => api.drain(5_000)).toBe(0);
-  expect(api.log.records).toHaveLength(answers);
+  expect(api.log.records).toHaveLength(answerCount);
 });
 
 test.for([
-  ['in the request line', 'GET /liv', [NOT_HTTP]],
-  ['in the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
-  ['in a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
+  ['in the middle of the request line', 'GET /liv', [NOT_HTTP]],
+  ['in the middle of the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
+  ['in the middle of a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
   ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
-  ['in the line of its second request', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
+  ['in the middle of its second request line', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
 ] as const)(
   'a client that ends its side of the connection %s receives an answer to each request',
   async ([, bytes, expected], { skip }) => {
