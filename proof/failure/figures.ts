@@ -12,7 +12,7 @@ export type Figures = {
   readonly acknowledgedPets: number;
   readonly refusedPets: number;
   readonly unknownPets: number;
-  /** Answers of 201 with the pet of an earlier attempt. */
+  /** Answers that the service repeated for a retry: the pet was already added by an earlier attempt. */
   readonly replayedAnswers: number;
   /** Reads of one pet that were answered with 200 or 404, and reads of a page that were answered with 200. */
   readonly answeredReads: number;
@@ -24,15 +24,19 @@ export type Figures = {
   readonly answers503: number;
   /** Answers with 503 and without a number of seconds in `Retry-After`. */
   readonly answers503WithoutRetryAfter: number;
-  /** Requests without the right answer. A refused connection is not counted, because its request was never sent. */
+  /**
+   * Requests whose status is not one that {@link isExpected} allows, or that were not answered. A refused connection is
+   * not counted, because its request was never sent.
+   */
   readonly failedRequests: number;
-  /** The longest time of the load without an acknowledged pet. */
+  /** The longest time in which no pet was acknowledged, while the clients sent requests. */
   readonly longestGapMs: number;
   /**
-   * For 99 % of the acknowledged pets, the time from the first attempt to the acknowledgement is at most this long.
-   * The time is `undefined` for a phase without such a pet. For the phases see {@link phaseOf}.
+   * The 99th percentile of the time from the first attempt for a pet to its acknowledgement, in each phase. It is
+   * `undefined` for a phase in which no pet was acknowledged. For the phases see {@link phaseOf}.
    */
   readonly p99Ms: Readonly<Record<Phase, number | undefined>>;
+  /** The longest time from a request to its answer. */
   readonly slowestAnswerMs: number;
 };
 
@@ -43,7 +47,7 @@ export function computeFigures(history: History): Figures {
   const attempts = requests.filter((request) => request.type === 'create');
   const wantedPets = wantedPetsOf(history);
   const requests503 = requests.filter(({ status }) => status === 503);
-  const answeredRequests = requests.filter(({ status }) => status !== undefined);
+  const answered = requests.filter(({ status }) => status !== undefined);
   return {
     loadMs: history.endMs - history.beginMs,
     requests: requests.length,
@@ -60,16 +64,13 @@ export function computeFigures(history: History): Figures {
     failedRequests: count(requests, (request) => !isExpected(request) && request.failure !== 'ECONNREFUSED'),
     longestGapMs: computeLongestGapMs(history),
     p99Ms: computeP99(wantedPets, history.fault),
-    slowestAnswerMs: answeredRequests.reduce(
-      (slowest, { beginMs, endMs }) => Math.max(slowest, endMs - beginMs),
-      0,
-    ),
+    slowestAnswerMs: answered.reduce((longest, { beginMs, endMs }) => Math.max(longest, endMs - beginMs), 0),
   };
 }
 
 function computeLongestGapMs({ beginMs, endMs, calls }: History): number {
   const acknowledgementTimes = calls.filter(isAcknowledgement).map((create) => create.endMs);
-  // A client that waits for its answer when the load ends may be acknowledged later.
+  // A request that is running when the load ends may be acknowledged later. The gap before it counts, too.
   const times = [beginMs, ...acknowledgementTimes, Math.max(endMs, acknowledgementTimes.at(-1) ?? 0)];
   return times.slice(1).reduce((longest, time, index) => Math.max(longest, time - (times[index] ?? time)), 0);
 }
@@ -78,10 +79,10 @@ export function requestsOf({ calls }: History): readonly Request[] {
   return calls.filter((call) => 'url' in call);
 }
 
-/** Whether the status is the right one. `checkHistory` checks the pets in the answer. */
+/** Whether the service may answer this request with this status. `checkHistory` checks the pets in the answer. */
 function isExpected(request: Request): boolean {
   const { type, status, apiKey } = request;
-  // `checkHistory` also checks whether the API key was valid.
+  // A stored key may be revoked. `checkHistory` checks whether the key was valid when the service refused it.
   if (apiKey !== undefined && status === 401) return true;
   if (type === 'create') return status === 201;
   if (type === 'wrong') return status === 400;

@@ -10,33 +10,36 @@ import type { Scenario } from './scenario.ts';
 import { AUTHORIZATION } from './service-process.ts';
 import type { SqliteStore } from './sqlite-store.ts';
 
-const FLOOD_BYTES = 64 * 1024;
+/** A flood of requests begins with at most 64 KiB of requests. A flood of chunks begins with 65,536 chunks. */
+const FLOOD_SIZE = 64 * 1024;
 const KEY_HEADER = `Authorization: ${AUTHORIZATION.authorization}\r\n`;
 const getRequest = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}\r\n`;
-const fillFlood = (request: string) => request.repeat(FLOOD_BYTES / request.length);
-const POST_HEAD = `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}Content-Type: application/json\r\n`;
-const CHUNKED_HEAD = `${POST_HEAD}Transfer-Encoding: chunked\r\n\r\n`;
-const SPACE_CHUNK = '1\r\n \r\n';
-/** A chunk that fills the buffer of HAProxy. HAProxy then passes each further piece to the service immediately. */
-const LARGE_CHUNK = `5000\r\n${' '.repeat(0x5000)}\r\n`;
-/** The request for a file of 1.7 MB, which the service sends to clients without a key, too. */
+const floodOf = (request: string) => request.repeat(FLOOD_SIZE / request.length);
+/** The head of a request to add a pet, without the empty line that ends a head. */
+const OPEN_HEAD = `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n${KEY_HEADER}Content-Type: application/json\r\n`;
+const POST_HEAD = `${OPEN_HEAD}Transfer-Encoding: chunked\r\n\r\n`;
+/** A chunk with a body of one space. */
+const CHUNK = '1\r\n \r\n';
+/** A chunk that fills the buffer of HAProxy. HAProxy then passes each later chunk to the service immediately. */
+const BIG_CHUNK = `5000\r\n${' '.repeat(0x5000)}\r\n`;
+/** The request for a file of 1.7 MB. An attacker needs no API key for it, because the file is public. */
 const SCRIPT_REQUEST = getRequest('/docs/swagger-ui-bundle.js');
 
-/** The floods by name. No flood adds a pet. */
+/** The attacks by name. No attack adds a pet. For `repeatedText`, the number is the pause in milliseconds. */
 const ATTACKS: Readonly<Record<string, Omit<Attack, 'port' | 'addressCount' | 'counts'>>> = {
-  'pipelined requests': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets/1')) },
-  'one-byte chunks': { connectionCount: 300, firstText: CHUNKED_HEAD + SPACE_CHUNK.repeat(FLOOD_BYTES) },
+  'pipelined requests': { connectionCount: 1_000, firstText: floodOf(getRequest('/v1/pets/1')) },
+  'one-byte chunks': { connectionCount: 300, firstText: POST_HEAD + CHUNK.repeat(FLOOD_SIZE) },
   'slow one-byte chunks': {
     connectionCount: 300,
-    firstText: CHUNKED_HEAD + LARGE_CHUNK,
-    repeatedText: [SPACE_CHUNK, 50],
+    firstText: POST_HEAD + BIG_CHUNK,
+    repeatedText: [CHUNK, 50],
   },
   'request heads that never end': {
     connectionCount: 5_200,
-    firstText: `${POST_HEAD}X-A: `,
+    firstText: `${OPEN_HEAD}X-A: `,
     repeatedText: ['a', 1_000],
   },
-  'slow readers': { connectionCount: 1_000, firstText: fillFlood(getRequest('/v1/pets')), readsSlowly: true },
+  'slow readers': { connectionCount: 1_000, firstText: floodOf(getRequest('/v1/pets')), readsSlowly: true },
   'slow readers of a file of 1.7 MB': { connectionCount: 100, firstText: SCRIPT_REQUEST, readsSlowly: true },
 };
 
@@ -60,7 +63,9 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
       if (proxy === undefined) return;
       const load = await stage.startLoad([proxy], { clients: 4 });
       load.beginFault();
+      // HAProxy limits the connections of each address. So one attack uses many addresses, and the other uses one.
       const attacks = [250, 1].map((addressCount) => {
+        // Shared memory for two numbers of 8 bytes, which the attacker counts up.
         const counts = new Float64Array(new SharedArrayBuffer(16));
         const workerData: Attack = { ...attack, port: Number(new URL(proxy.url).port), addressCount, counts };
         const worker = new Worker(new URL('./attacker.ts', import.meta.url), { workerData });
@@ -73,7 +78,7 @@ export const FLOOD_SCENARIOS: readonly Scenario<SqliteStore>[] = Object.entries(
       for (; !loadEnd.signal.aborted; await sleep(50)) {
         const beginMs = performance.now();
         const { status } = await ask(`${proxy.url}/livez`, { agent: new Agent() });
-        stage.expect(`a new connection gets 200 (it was ${status})`, status === 200);
+        stage.expect(`a new connection gets the status 200, not ${status}`, status === 200);
         slowestMs = Math.max(slowestMs, performance.now() - beginMs);
       }
       for (const { addressCount, connectionCount, counts } of attacks) {

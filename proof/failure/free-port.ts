@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// The ports are below the range from which Linux takes the ports of outgoing connections (32768 and up). While a server
-// is down, an outgoing connection could take its port, even the connection of a client that tries to reach the server.
+// Linux takes the ports of outgoing connections from the range that begins at 32768. The ports here are smaller. With a
+// port from that range, an outgoing connection could take the port of a server that is down, so that the server could
+// not start again. Even a client that tries to reach the server could take its port.
 const FIRST_PORT = 20_000;
 const PORT_COUNT = 10_000;
 

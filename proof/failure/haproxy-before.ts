@@ -9,7 +9,10 @@ import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** Starts HAProxy with `deploy/haproxy` in front of two services. Skips the scenario if HAProxy is not installed. */
+/**
+ * Starts HAProxy with the configuration of `deploy/haproxy`, in front of two services. Both may be the same service.
+ * Skips the scenario if HAProxy is not installed.
+ */
 export async function startHaproxy(
   stage: Stage,
   services: readonly Pick<ServiceProcess, 'url'>[],
@@ -23,10 +26,11 @@ export async function startHaproxy(
   const [PETSTORE_1 = '', PETSTORE_2 = ''] = services.map(({ url }) => new URL(url).host);
   const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
   const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
-  const cleanUp = runAtProcessEnd(['kill', '-KILL', `${proxy.pid}`]);
+  // HAProxy must not outlive this process, even if this process is killed.
+  const killAtEnd = runAtProcessEnd(['kill', '-KILL', `${proxy.pid}`]);
   stage.resources.defer(async () => {
     proxy.kill('SIGKILL');
-    cleanUp.cancel();
+    killAtEnd.cancel();
   });
   const url = `http://127.0.0.1:${port}`;
   await until(

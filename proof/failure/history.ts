@@ -2,8 +2,9 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
 /**
- * What a client knows about its request. A `refused` request certainly had no effect. An `unknown` request may have
- * stored its pet. Jepsen, a tester of databases, makes the same distinction.
+ * What a client knows about its request. The service answered an `acknowledged` request with success. A `refused`
+ * request certainly had no effect. An `unknown` request may have stored its pet. Jepsen, a tester of databases, also
+ * distinguishes these three outcomes.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 
@@ -18,7 +19,7 @@ type Interval = {
 /** One request, and what its client knows about it. A retry is another request. */
 export type SentRequest = Interval & {
   readonly url: string;
-  /** The id of the API key. It is absent if the client used the key in `API_KEYS`, which is always valid. */
+  /** The id of the stored API key. Absent if the client used the key in `API_KEYS`, which cannot be revoked. */
   readonly apiKey?: string;
   readonly outcome: Outcome;
   readonly status?: number;
@@ -30,10 +31,11 @@ export type SentRequest = Interval & {
 /** A request to add a pet. Each retry is another `Create` with the same `content`. */
 export type Create = SentRequest & {
   readonly type: 'create';
-  /** The JSON of the pet after its id, as every answer must show it. No two pets have the same name. */
+  /** The end of the pet's JSON, after its id. Every answer must show this text. No two pets have the same name. */
   readonly content: string;
+  /** The body of the request. */
   readonly body: string;
-  /** The value of the header `Idempotency-Key`. Without this header, only a refused connection is retried. */
+  /** The value of the header `Idempotency-Key`. Without it, the client retries only a refused connection. */
   readonly idempotencyKey?: string;
   /** The body of the answer, if its status is 201. */
   readonly answer?: string;
@@ -49,10 +51,10 @@ export type Get = SentRequest & {
   readonly answer?: string;
 };
 
-/** A request for one page of the list. A client that reads the whole list makes a call per page. */
+/** A request for one page of the list. A client that reads the whole list sends one request per page. */
 export type Page = SentRequest & {
   readonly type: 'page';
-  /** The page begins after this id, which is the last id of the page before. It is 0 for a first page. */
+  /** The page shows pets with greater ids than this id: the last id of the previous page, or 0 on the first page. */
   readonly after: number;
   readonly limit: number;
   readonly filter?: string;
@@ -63,7 +65,7 @@ export type Page = SentRequest & {
 };
 
 /** A request with a deliberately wrong body. */
-export type Wrong = SentRequest & { readonly type: 'wrong' };
+export type WrongRequest = SentRequest & { readonly type: 'wrong' };
 
 /** All pets in one place of the storage (the file, or one member of the replica set), read without the service. */
 export type Survey = Interval & {
@@ -72,14 +74,16 @@ export type Survey = Interval & {
   readonly pets: readonly string[];
 };
 
-/** A command of the operator that creates or revokes an API key. If it failed, its outcome is `unknown`. */
+/** A command of the operator that creates or revokes an API key. The outcome of a failed command is `unknown`. */
 export type KeyChange = Interval & {
   readonly type: 'key created' | 'key revoked';
+  /** The id of the API key. */
   readonly apiKey: string;
   readonly outcome: Outcome;
 };
 
-export type Request = Create | Get | Page | Wrong;
+export type Request = Create | Get | Page | WrongRequest;
+/** Every entry of a history. */
 export type Call = Request | Survey | KeyChange;
 
 export type History = {
@@ -92,7 +96,7 @@ export type History = {
   readonly calls: Call[];
 };
 
-/** Writes a history as lines of JSON, which an engineer reads after a failure. */
+/** Writes a history to a file with one line of JSON per call, so that an engineer can find the cause of a failure. */
 export async function writeHistory(path: string, { calls, ...rest }: History): Promise<void> {
   const file = createWriteStream(path);
   for (const entry of [rest, ...calls]) file.write(`${JSON.stringify(entry)}\n`);
@@ -113,7 +117,7 @@ export function wantedPetsOf({ calls }: History): readonly WantedPet[] {
   }));
 }
 
-/** The outcome of several requests for one pet. Each of them may have stored the pet. */
+/** The outcome of all requests for one pet. It is `refused` only if none of these requests can have stored the pet. */
 function outcomeOf(attempts: readonly Create[]): Outcome {
   const outcomes = new Set(attempts.map(({ outcome }) => outcome));
   if (outcomes.has('acknowledged')) return 'acknowledged';

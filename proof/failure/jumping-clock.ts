@@ -1,12 +1,13 @@
 /**
- * A module for `node --import`. At each SIGUSR2 it moves the clock of the process, as a correction of the time of day
- * does. All code that reads `Date` sees the move. Monotonic time does not move. `Date` becomes a proxy, because with a
- * subclass `instanceof Date` would be false for the dates that Node creates itself.
+ * A module for `node --import`. At each SIGUSR2 it changes the time of day that all code of the process reads from
+ * `Date`. The operator of a machine can change its time of day in the same way. Monotonic time, such as
+ * `performance.now()`, does not change. `Date` becomes a proxy, because with a subclass `instanceof Date` would be
+ * false for the dates that Node creates itself.
  */
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** The error of the clock after the first, the second … signal. After the last one it begins again with the first. */
+/** The error of the clock after each signal. The signal after the last offset applies the first offset again. */
 const OFFSETS_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 0] as const;
 
 const RealDate = Date;

@@ -1,7 +1,7 @@
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** Kills the services under load, in turn, and starts each service again right after its kill. */
+/** Kills one service after the other while clients send requests. Starts each service again right after its kill. */
 export async function killServices(
   stage: Stage,
   services: readonly [ServiceProcess, ...ServiceProcess[]],

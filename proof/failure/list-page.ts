@@ -7,7 +7,7 @@ export type ListPage = {
   readonly next: string | undefined;
 };
 
-/** Splits the answer to `GET /v1/pets` into pets. Does not parse the JSON, because this would round large integers. */
+/** Splits the answer to `GET /v1/pets` into pets. Does not use `JSON.parse`, which would round large integers. */
 export function listPage({ body, headers }: Pick<Reply, 'body' | 'headers'>): ListPage {
   return {
     pets: body === '[]' ? [] : body.slice(1, -1).split(/(?<=\}),(?=\{"id":)/),

@@ -16,10 +16,10 @@ export type LoadOptions = {
 
 const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, urlChangeShare: 0 };
 
-/** The largest number of requests to add a pet, retries included. */
+/** A load adds no more pets after this number of requests to add a pet, retries included. */
 const MAX_CREATES = 50_000;
 
-/** Clients that send requests and record every answer. They start with the constructor. */
+/** Clients that send requests and record every answer. The constructor starts the clients. */
 export class Load {
   readonly history: History;
   /** API keys that the clients use in addition to the key in `API_KEYS`. */
@@ -89,7 +89,7 @@ export class Load {
     await this.#allClients;
   }
 
-  /** Stops the clients as {@link stop} does, but without retries. For a scenario that has failed. */
+  /** Stops the clients as {@link stop} does, but without retries, because the scenario has failed. */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
     await this.stop();

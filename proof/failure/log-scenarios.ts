@@ -7,10 +7,10 @@ import { fillDisk, mountSmallDisk } from './sqlite-scenarios.ts';
 import type { SqliteStore } from './sqlite-store.ts';
 import { until } from './until.ts';
 
-/** The longest time that the service may take for an answer, and between two acknowledged pets. */
+/** An answer may take at most this time. Between two acknowledged pets, at most this time may pass. */
 const MAX_WAIT_MS = 1_000;
 
-/** The log lines of this many created pets take about 2 MB, which is more than the service buffers. */
+/** The log lines of 3,300 created pets take about 2 MB. The service buffers less, so it must drop some lines. */
 const CREATE_COUNT = 3_300;
 
 const REPORT_LINE = /^.*"msg":"log lines were dropped".*$/m;
@@ -28,12 +28,12 @@ const fullDisk: Scenario<SqliteStore> = {
     const env = { DATABASE_URL: `sqlite:${store.file}`, LOG_LEVEL: 'info', API_KEYS };
     const service = await stage.startService(env, { logPath: path });
     const load = await stage.startLoad([service], { pauseMs: 0 });
-    const ballast = join(directory, 'ballast');
+    const filler = join(directory, 'filler');
     load.beginFault();
-    await fillDisk(ballast);
+    await fillDisk(filler);
     await load.waitForAcknowledgements(CREATE_COUNT);
     await stage.expectAlive(service);
-    await rm(ballast);
+    await rm(filler);
     await until('the report of dropped lines', async () => REPORT_LINE.test(await readFile(path, 'utf8')));
     load.endFault();
     await load.stop();
@@ -46,7 +46,7 @@ const fullDisk: Scenario<SqliteStore> = {
     const { lines } = JSON.parse(REPORT_LINE.exec(log)?.[0] ?? '{}');
     stage.notes.push(`the log reported ${lines} dropped lines`);
     stage.expect('the log reported how many lines were dropped', lines > 0);
-    // The last line is left out, because it may be incomplete.
+    // Each line must be whole JSON. Only the last line may be incomplete, because the service still runs.
     const completeLines = log.split('\n').slice(0, -1);
     for (const line of completeLines) JSON.parse(line);
   },

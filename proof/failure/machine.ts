@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** Describes the hardware and the software on which the figures were measured. */
 export async function machine(): Promise<readonly string[]> {
-  const [{ stdout: commit }, { stdout: mongod }, driver] = await Promise.all([
+  const [{ stdout: commit }, { stdout: mongodVersion }, driverPackage] = await Promise.all([
     run('git', ['describe', '--always', '--dirty'], { cwd: ROOT }),
     run(await findMongod(), ['--version']),
     readFile(`${ROOT}/node_modules/mongodb/package.json`, 'utf8'),
@@ -18,7 +18,7 @@ export async function machine(): Promise<readonly string[]> {
   return [
     `commit ${commit.trim()}`,
     `Node ${process.versions.node}, SQLite ${process.versions['sqlite']}`,
-    `MongoDB ${/db version v(\S+)/.exec(mongod)?.[1]}, its driver ${JSON.parse(driver).version}`,
+    `MongoDB ${/db version v(\S+)/.exec(mongodVersion)?.[1]}, its driver ${JSON.parse(driverPackage).version}`,
     `${type()} ${release()}, ${cpus().length} × ${cpu?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
   ];
 }

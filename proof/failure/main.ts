@@ -37,7 +37,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The passes of each part, in their order. A pass plays the scenarios whose `isPlayedAlone` is this value. */
+/** For each part, the passes in their order. `true` is the pass with the scenarios that are played alone. */
 const PASSES_OF_PART: Readonly<Record<Part, readonly boolean[]>> = {
   both: [false, true],
   beside: [false],
@@ -63,7 +63,7 @@ function parsePositiveNumber(text: string): number {
   return number;
 }
 
-/** One sentence for the results: the length of all histories, their requests and violations. */
+/** Returns the text in `results.md` about all histories: their length, their requests and their violations. */
 function describeHistories(): string {
   const { minutes, requests, violations } = computeTotals(results);
   return `${minutes.toFixed(1)} minutes of history with ${requests} requests: ${violations} violations`;
@@ -84,18 +84,17 @@ async function playOne(lane: Lane, scenario: PlayableScenario, options: PlayOpti
 async function playAll(historyDirectory: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const lanes = Array.from({ length: parsePositiveNumber(values.lanes) }, () => stack.use(new Lane()));
-  const selectedScenarios = PLAYS.filter(({ name, isFullFormOnly }) => {
+  const scenarios = PLAYS.filter(({ name, isFullFormOnly }) => {
     return name.includes(values.only) && !(form === 'short' && isFullFormOnly);
   });
   for (let index = 0; index < repetitions; index++) {
     // Each repetition has another seed.
     const options = { form, historyDirectory, seed: seed + index };
     console.log(`\nrepetition ${index + 1} of ${repetitions}, seed ${options.seed}`);
-    for (const mustBeAlone of PASSES_OF_PART[part]) {
-      const queue = selectedScenarios
-        .filter(({ isPlayedAlone = false }) => isPlayedAlone === mustBeAlone)
-        .values();
-      const runningLanes = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
+    for (const isAlone of PASSES_OF_PART[part]) {
+      // All lanes take from this one queue, so each scenario is played once.
+      const queue = scenarios.filter(({ isPlayedAlone = false }) => isPlayedAlone === isAlone).values();
+      const runningLanes = lanes.slice(0, isAlone ? 1 : lanes.length).map(async (lane) => {
         for (const scenario of queue) await playOne(lane, scenario, options);
       });
       await Promise.all(runningLanes);
@@ -105,7 +104,7 @@ async function playAll(historyDirectory: string): Promise<void> {
 
 async function main(): Promise<void> {
   const historyDirectory = await mkdtemp(join(tmpdir(), 'petstore-histories-'));
-  const loadBefore = loadAverage();
+  const averageBefore = loadAverage();
   await playAll(historyDirectory);
 
   const failedCount = results.filter(({ failures }) => failures.length > 0).length;
@@ -121,7 +120,7 @@ async function main(): Promise<void> {
     machine: [
       ...(await machine()),
       `seed ${seed}`,
-      `load average ${loadBefore} at the beginning, ${loadAverage()} at the end`,
+      `load average ${averageBefore} at the beginning, ${loadAverage()} at the end`,
     ],
     tables: formatTables(results),
     closing: `${passedCount} passed, ${failedCount} failed, ${skippedCount} left out. ${describeHistories()}.`,
@@ -137,7 +136,8 @@ async function main(): Promise<void> {
     };
     await writeFile(values.report, JSON.stringify({ success: failedCount === 0, ...counts }));
   }
-  // A run proves nothing if no scenario passed. A full run also fails if it never reached one of the rare states.
+  // A run proves nothing if no scenario passed. A full run also fails if its page lists a rare state with NEVER.
+  // Such a state was not reached by any scenario, so nothing shows that the service is correct in that state.
   if (failedCount > 0 || passedCount === 0 || (isFull && pageText.includes('NEVER'))) {
     process.exitCode = 1;
     console.log(`the histories of the clients are in ${historyDirectory}`);

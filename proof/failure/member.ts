@@ -2,11 +2,12 @@ import { type Document, MongoClient } from 'mongodb';
 import { type RunningMongod, runMongod } from '../../test/support/mongod-process.ts';
 
 /** The timeouts are short, because the suite cannot wait for an unresponsive member. */
-const OPTIONS = {
+const CLIENT_OPTIONS = {
   directConnection: true,
   serverSelectionTimeoutMS: 5_000,
   connectTimeoutMS: 1_000,
   appName: 'harness',
+  // Large integers stay exact.
   promoteLongs: false,
 } as const;
 
@@ -53,7 +54,7 @@ export class Member implements AsyncDisposable {
     this.#process = await runMongod({ directory: this.#directory, port, args: this.#args });
     // The old client would notice the started server late, because it checks the server only twice per second.
     await this.#client?.close();
-    this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.port}`, OPTIONS).connect();
+    this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.port}`, CLIENT_OPTIONS).connect();
   }
 
   /** Sends SIGKILL. Resolves when the process is gone. */
@@ -75,7 +76,7 @@ export class Member implements AsyncDisposable {
   }
 
   async admin(command: Document): Promise<Document> {
-    return this.#connected.db('admin').command(command);
+    return this.client.db('admin').command(command);
   }
 
   /** Returns the answer to the command `hello`, or `undefined` if the member does not answer within a second. */
@@ -89,8 +90,9 @@ export class Member implements AsyncDisposable {
     }
   }
 
+  /** Reads all documents of a collection that a majority has, from this member, even if it is a secondary. */
   async read(database: string, collection: string): Promise<readonly Document[]> {
-    return this.#connected
+    return this.client
       .db(database)
       .collection(collection, { readConcern: { level: 'majority' }, readPreference: 'secondaryPreferred' })
       .find()
@@ -98,17 +100,13 @@ export class Member implements AsyncDisposable {
   }
 
   get client(): MongoClient {
-    return this.#connected;
+    if (this.#client === undefined) throw new Error(`${this.address} was never started`);
+    return this.#client;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     await this.#client?.close();
-  }
-
-  get #connected(): MongoClient {
-    if (this.#client === undefined) throw new Error(`${this.address} was never started`);
-    return this.#client;
   }
 
   #signal(signal: NodeJS.Signals): void {

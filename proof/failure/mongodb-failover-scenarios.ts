@@ -6,7 +6,7 @@ import { type MongoScenario, type MongoStore, startServicesOn } from './mongodb-
 import type { ReplicaSetOptions } from './replica-set.ts';
 import type { Stage } from './stage.ts';
 
-/** The default settings of MongoDB, with an election after 10 s. */
+/** Without settings of its own, the replica set has MongoDB's default settings, with an election after 10 s. */
 const DEFAULTS: ReplicaSetOptions = { settings: {} };
 
 /** The settings in `deploy/mongodb` and `deploy/compose.yaml`. */
@@ -23,38 +23,34 @@ type Fault = {
   readonly recoveryMs?: number;
 };
 
-const KILL: Fault = { begin: (primary) => primary.kill(), end: (oldPrimary) => oldPrimary.start() };
-// While a member is frozen, the replica set acknowledges a write only every 2 s. A first pet may need two writes.
+const KILL: Fault = { begin: (primary) => primary.kill(), end: (member) => member.start() };
+// While a member is frozen, the replica set acknowledges a write only every 2 s. The first pet may need two such
+// writes, so the recovery may take longer than the default.
 const FREEZE: Fault = {
   begin: (primary) => primary.freeze(),
-  end: (oldPrimary) => oldPrimary.thaw(),
+  end: (member) => member.thaw(),
   recoveryMs: 6_000,
 };
 const STEP_DOWN: Fault = {
   begin: (primary) => primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
 };
 
-type Options = {
+type Flags = {
   /** Whether the clients reach the services through HAProxy. */
   readonly usesHaproxy?: true;
   /** Whether requests may fail, because the replica set needs more time than a request may wait. */
   readonly mayFail?: true;
 };
 
-/** A scenario in which two services lose the primary until a new primary acknowledges writes. */
-function failover(
-  name: string,
-  replicaSet: ReplicaSetOptions,
-  fault: Fault,
-  options?: Options,
-): MongoScenario {
+/** Returns a scenario in which the primary fails while two services use it, and a new primary is elected. */
+function failover(name: string, replicaSet: ReplicaSetOptions, fault: Fault, flags?: Flags): MongoScenario {
   return {
     name: `MongoDB: ${name}`,
     replicaSet,
     isPlayedAlone: true,
     async play(stage, store) {
       const services = await startServicesOn(stage, store);
-      const proxy = options?.usesHaproxy && (await startHaproxy(stage, services));
+      const proxy = flags?.usesHaproxy && (await startHaproxy(stage, services));
       if (stage.skipReason !== undefined) return;
       // Clients change the service, because otherwise all of them could stay with the service that recovers first.
       const load = await stage.startLoad(proxy === undefined ? services : [proxy], { urlChangeShare: 0.05 });
@@ -63,7 +59,7 @@ function failover(
       await stage.letRun(6);
       await stage.stopLoads();
       const { failedRequests } = computeFigures(load.history);
-      if (options?.mayFail === undefined) stage.expectAtMost('failed requests', failedRequests, 0, '');
+      if (flags?.mayFail === undefined) stage.expectAtMost('failed requests', failedRequests, 0, '');
     },
   };
 }
@@ -78,30 +74,31 @@ async function losePrimary(
   load.beginFault();
   const beginMs = performance.now();
   await begin(oldPrimary);
-  const elapsedSeconds = () => `${((performance.now() - beginMs) / 1_000).toFixed(1)} s`;
+  const asSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   await set.primary();
-  const electionTime = elapsedSeconds();
+  const electionMs = performance.now() - beginMs;
   // A secondary that replicates from a frozen member first waits for this member. Until then, no write has a majority.
   await set.waitForMajorityWrites();
-  const commitTime = elapsedSeconds();
+  const commitMs = performance.now() - beginMs;
+  // A pet of the first second does not count, because the old primary may have stored it.
   await stage.expectRecovery(load, beginMs + 1_000, recoveryMs);
-  // 15 pets are more than the requests that were running when the primary was lost.
+  // At most 12 requests were running when the primary failed. So 15 pets show that new requests succeed.
   await load.waitForAcknowledgements(15);
-  const laterRequests = requestsOf(load.history).filter(({ endMs }) => endMs > beginMs);
-  const failedCount = laterRequests.filter(({ status = 0 }) => status === 0 || status >= 500).length;
-  const asSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  // In the first second, some requests are still answered as if the primary were there.
+  const affectedRequests = requestsOf(load.history).filter(({ endMs }) => endMs > beginMs);
+  const failedCount = affectedRequests.filter(({ status = 0 }) => status === 0 || status >= 500).length;
+  // In the first second, an answer may come from the old primary.
   const firstSuccessMs = (...types: readonly string[]) =>
     Math.min(
-      ...laterRequests
+      ...affectedRequests
         .filter(({ type, status, endMs }) => types.includes(type) && status! < 300 && endMs > beginMs + 1_000)
         .map(({ endMs }) => endMs - beginMs),
     );
-  const longestMs = Math.max(...laterRequests.map((request) => request.endMs - request.beginMs));
+  const longestMs = Math.max(...affectedRequests.map((request) => request.endMs - request.beginMs));
   stage.notes.push(
-    `a new primary after ${electionTime}, it could commit after ${commitTime}; the first read after ` +
-      `${asSeconds(firstSuccessMs('get', 'page'))}, the first pet after ${asSeconds(firstSuccessMs('create'))}; ` +
-      `${failedCount} of ${laterRequests.length} requests failed, the longest took ${asSeconds(longestMs)}`,
+    `a new primary after ${asSeconds(electionMs)}, it could commit after ${asSeconds(commitMs)}; ` +
+      `the first read after ${asSeconds(firstSuccessMs('get', 'page'))}, ` +
+      `the first pet after ${asSeconds(firstSuccessMs('create'))}; ` +
+      `${failedCount} of ${affectedRequests.length} requests failed, the longest took ${asSeconds(longestMs)}`,
   );
   await end?.(oldPrimary);
 }

@@ -4,19 +4,15 @@ import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** Elections after 10 s, which is the default of MongoDB. */
+/** The members elect a new primary after 10 s, which is the default of MongoDB. */
 const SLOW_ELECTIONS = { electionTimeoutMillis: 10_000, heartbeatIntervalMillis: 200 } as const;
 
 /** Starts a service with an `appName`, by which the proxies of the members recognize its connections. */
-function startServiceNamed(
-  stage: Stage,
-  { set, database }: MongoStore,
-  name: string,
-): Promise<ServiceProcess> {
+function startService(stage: Stage, { set, database }: MongoStore, name: string): Promise<ServiceProcess> {
   return stage.startService({ DATABASE_URL: `${set.url(database)}&appName=${name}`, AUTO_MIGRATE: 'true' });
 }
 
-/** Resolves with the new primary, when one of the other members is elected. The old primary may not know it yet. */
+/** Returns the new primary when another member is elected. The old primary may still believe that it is primary. */
 function waitForSuccessor(oldPrimary: Member, { set }: MongoStore): Promise<Member> {
   return until('another primary', async () => {
     for (const member of set.members) {
@@ -28,7 +24,11 @@ function waitForSuccessor(oldPrimary: Member, { set }: MongoStore): Promise<Memb
   });
 }
 
-/** A scenario in which the network cuts off the primary, alone or together with one of the two services. */
+/**
+ * Returns a scenario in which the network cuts off the primary, alone or together with one of the two services.
+ *
+ * @param staysWithPrimary returns whether the service with this `appName` is cut off together with the primary
+ */
 function partition(
   name: string,
   scenarioOptions: Partial<MongoScenario>,
@@ -38,9 +38,7 @@ function partition(
     name,
     ...scenarioOptions,
     async play(stage, store) {
-      const services = await Promise.all(
-        ['left', 'right'].map((side) => startServiceNamed(stage, store, side)),
-      );
+      const services = await Promise.all(['left', 'right'].map((side) => startService(stage, store, side)));
       const load = await stage.startLoad(services);
       await stage.letRun(3);
       const oldPrimary = await store.set.primary();
@@ -53,18 +51,19 @@ function partition(
       // new primary, no write has a majority.
       await store.set.waitForMajorityWrites();
       const committedMs = performance.now() - beginMs;
+      // A pet of the first second does not count, because the old primary may have stored it.
       await stage.expectRecovery(load, beginMs + 1_000);
-      // 50 pets are more than the requests that were running during the election.
+      // Far fewer than 50 requests were running during the election. So 50 pets show that new requests succeed.
       await load.waitForAcknowledgements(50);
       await stage.letRun(5);
-      const cutMs = performance.now() - beginMs;
+      const isolationMs = performance.now() - beginMs;
       store.set.endIsolation();
       await store.set.whole();
       load.endFault();
       await stage.letRun(3);
       const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
       stage.notes.push(
-        `cut off for ${formatSeconds(cutMs)}, a new primary after ${formatSeconds(electedMs)}, ` +
+        `cut off for ${formatSeconds(isolationMs)}, a new primary after ${formatSeconds(electedMs)}, ` +
           `which could commit after ${formatSeconds(committedMs)}`,
       );
     },

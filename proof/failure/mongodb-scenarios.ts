@@ -5,27 +5,27 @@ import type { Scenario } from './scenario.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/, /^requests succeed again/];
+const LOG_PATTERNS = [/has no primary/, /^requests fail/, /has a primary again/, /^requests succeed again/];
 
-/** Each service must log one outage of MongoDB. The warning that a use of a key was not recorded is ignored. */
+/** Expects that each service logs one outage of MongoDB. The warning about times of last use may appear at any time. */
 async function expectOutageLines(stage: Stage): Promise<void> {
   for (const service of stage.services) {
     const outageLines = await until('the end of the outage in the log', () => {
       const lines = service.warnings.filter(
         (line) => line !== 'the times of last use of API keys could not be stored',
       );
-      return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
+      return lines.some((line) => LOG_PATTERNS.at(-1)!.test(line)) && lines;
     });
     // The first two lines are logged again when the reason of the outage changes. The last line must be logged once.
-    const kinds = outageLines.map((line) => OUTAGE_LINES.findIndex((kind) => kind.test(line)));
+    const kinds = outageLines.map((line) => LOG_PATTERNS.findIndex((pattern) => pattern.test(line)));
     const isOneOutage = [...new Set(kinds)].join() === '0,1,2,3' && kinds.lastIndexOf(3) === kinds.indexOf(3);
     stage.expect(`the log reports one outage: ${outageLines.join('; ')}`, isOneOutage);
   }
 }
 
-/** The longest time that a request may wait for MongoDB. */
+/** A request waits at most this long for MongoDB before the service refuses it. Later refusals are faster. */
 const MAX_FIRST_REFUSAL_MS = 20_000;
-/** A service that knows about the outage refuses requests after a shorter time. */
+/** A service that knows about the outage refuses a request within this time. */
 const MAX_LATER_REFUSAL_MS = 1_000;
 
 /** Kills all members under load, and starts them again after the service has refused requests for five seconds. */
@@ -70,7 +70,7 @@ const loseReplies: Scenario<MongoStore> = {
     let lostReplies = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'find']) {
-        // The service sends one insert at a time. So the second lost reply is that of the repeated insert.
+        // The service sends one insert at a time. So with `insert`, the second lost reply is the reply to the retry.
         proxy.loseReplies(command, 2);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
         lostReplies += 2;

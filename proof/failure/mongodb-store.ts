@@ -8,7 +8,7 @@ import { type PetsByPlace, storedPet } from './stored-pet.ts';
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
 export type MongoScenario = Scenario<MongoStore> & {
-  /** The options of a replica set only for this scenario. Without them, it shares a replica set with other scenarios. */
+  /** The options of a replica set only for this scenario. Without them, scenarios share a replica set. */
   readonly replicaSet?: ReplicaSetOptions;
 };
 
@@ -38,7 +38,7 @@ export async function startServiceThroughProxy(
   return { service, proxy };
 }
 
-/** Reads the pets of each member, which no rollback can remove. Documents with `upTo` reserve ids, and are not pets. */
+/** Reads from each member the pets that no rollback can remove. A document with `upTo` reserves ids, and is no pet. */
 export async function surveyMembers({ set, database }: MongoStore): Promise<PetsByPlace> {
   const documents = await set.read(database, 'pets');
   return new Map(
