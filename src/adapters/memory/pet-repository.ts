@@ -10,12 +10,12 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, petWithId } from '../../domain/pet.ts';
 
-/** Keeps pets in arrays sorted by id. A page takes O(log n + limit) steps, even with a filter. */
+/** Keeps pets in arrays sorted by id, so a page takes O(log n + limit) steps. */
 export class InMemoryPetRepository implements PetRepository, PetArchive {
-  readonly #all: Pet[] = [];
-  readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
-  readonly #byIdempotencyKey = new Map<string | undefined, Pet>();
-  readonly #idempotency = new WeakMap<WhilePetsNeverChange<Pet>, Idempotency>();
+  readonly #allPets: Pet[] = [];
+  readonly #petsByStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
+  readonly #petsByIdempotencyKey = new Map<string | undefined, Pet>();
+  readonly #idempotencyByPet = new WeakMap<WhilePetsNeverChange<Pet>, Idempotency>();
   #lastId = 0n;
 
   async insert(pet: NewPet): Promise<Pet> {
@@ -23,9 +23,9 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<InsertResult> {
-    const existing = this.#byIdempotencyKey.get(idempotency.key);
+    const existing = this.#petsByIdempotencyKey.get(idempotency.key);
     if (existing === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
-    if (this.#idempotency.get(existing)?.fingerprint !== idempotency.fingerprint) {
+    if (this.#idempotencyByPet.get(existing)?.fingerprint !== idempotency.fingerprint) {
       throw new IdempotencyKeyReused();
     }
     return { pet: existing, replayed: true };
@@ -36,14 +36,14 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async list({ status, after, limit }: PetQuery): Promise<readonly Pet[]> {
-    const pets = status === undefined ? this.#all : this.#byStatus[status];
-    const start = after === undefined ? 0 : indexAfter(pets, after);
+    const pets = status === undefined ? this.#allPets : this.#petsByStatus[status];
+    const start = after === undefined ? 0 : firstIndexAfter(pets, after);
     return pets.slice(start, start + limit);
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const pets = await this.list({ after, limit });
-    return pets.map((pet) => this.#archived(pet));
+    return pets.map((pet) => this.#toArchivedPet(pet));
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
@@ -51,14 +51,14 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
       const { id, idempotency } = pet;
       const stored = this.#find(id);
       if (stored === undefined) {
-        if (this.#byIdempotencyKey.has(idempotency?.key)) throw new IdempotencyKeyTaken(id);
+        if (this.#petsByIdempotencyKey.has(idempotency?.key)) throw new IdempotencyKeyTaken(id);
         this.#put(petWithId(id, pet), idempotency);
-      } else if (!samePet(this.#archived(stored), pet)) throw new PetIdTaken(id);
+      } else if (!samePet(this.#toArchivedPet(stored), pet)) throw new PetIdTaken(id);
     }
   }
 
   async greatestId(): Promise<bigint> {
-    return this.#all.at(-1)?.id ?? 0n;
+    return this.#allPets.at(-1)?.id ?? 0n;
   }
 
   async lastId(): Promise<bigint> {
@@ -70,11 +70,11 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   async count(upTo: bigint): Promise<number> {
-    return indexAfter(this.#all, upTo);
+    return firstIndexAfter(this.#allPets, upTo);
   }
 
   #find(id: bigint): Pet | undefined {
-    const pet = this.#all[indexAfter(this.#all, id - 1n)];
+    const pet = this.#allPets[firstIndexAfter(this.#allPets, id - 1n)];
     return pet?.id === id ? pet : undefined;
   }
 
@@ -86,29 +86,28 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   #put(pet: Pet, idempotency: Idempotency | undefined): void {
-    for (const pets of [this.#all, this.#byStatus[pet.status]]) {
-      pets.splice(indexAfter(pets, pet.id), 0, pet);
+    for (const pets of [this.#allPets, this.#petsByStatus[pet.status]]) {
+      pets.splice(firstIndexAfter(pets, pet.id), 0, pet);
     }
     if (pet.id > this.#lastId) this.#lastId = pet.id;
     if (idempotency === undefined) return;
     const { key, fingerprint } = idempotency;
-    this.#byIdempotencyKey.set(key, pet);
-    this.#idempotency.set(pet, { key, fingerprint });
+    this.#petsByIdempotencyKey.set(key, pet);
+    this.#idempotencyByPet.set(pet, { key, fingerprint });
   }
 
-  #archived(pet: Pet): ArchivedPet {
-    const idempotency = this.#idempotency.get(pet);
+  #toArchivedPet(pet: Pet): ArchivedPet {
+    const idempotency = this.#idempotencyByPet.get(pet);
     return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
   }
 }
 
-/** The index of the first pet with a greater id, in an array sorted by id. */
-function indexAfter(pets: readonly Pet[], id: bigint): number {
+function firstIndexAfter(sortedPets: readonly Pet[], id: bigint): number {
   let low = 0;
-  let high = pets.length;
+  let high = sortedPets.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (pets[middle]!.id > id) high = middle;
+    if (sortedPets[middle]!.id > id) high = middle;
     else low = middle + 1;
   }
   return low;

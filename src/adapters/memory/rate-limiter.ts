@@ -1,28 +1,28 @@
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { allowanceOf, type Allowance, type RateLimit } from '../../domain/rate-limit.ts';
 
-type Window = { count: number; readonly startMs: number };
+type RequestWindow = { count: number; readonly startMs: number };
 
 export class InMemoryRateLimiter implements RateLimiter {
-  readonly #windows = new Map<string, Window>();
+  readonly #windows = new Map<string, RequestWindow>();
   readonly #nowMs: () => number;
 
-  /** @param nowMs a monotonic clock: a wall clock that is set back would make a window last for hours */
+  /** @param nowMs a monotonic clock, because a wall clock that is set back would make a window last for hours */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
 
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
-    const name = `${requests}/${seconds}:${keyId}`;
-    const lengthMs = seconds * 1_000;
+    const windowName = `${requests}/${seconds}:${keyId}`;
+    const windowMs = seconds * 1_000;
     const nowMs = this.#nowMs();
-    let window = this.#windows.get(name);
-    if (window === undefined || nowMs - window.startMs >= lengthMs) {
+    let window = this.#windows.get(windowName);
+    if (window === undefined || nowMs - window.startMs >= windowMs) {
       window = { count: 0, startMs: nowMs };
-      this.#windows.set(name, window);
+      this.#windows.set(windowName, window);
     }
     window.count++;
-    return allowanceOf(limit, { count: window.count, leftMs: lengthMs - (nowMs - window.startMs) });
+    return allowanceOf(limit, { count: window.count, leftMs: windowMs - (nowMs - window.startMs) });
   }
 }

@@ -11,12 +11,12 @@ import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import type { ApiKeyDocument } from './schema/collections.ts';
 
-/** Sends at most 200 queries per second, however many requests arrive. */
+/** Requests share lookups, so that MongoDB receives at most 200 per second. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
 
 export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
-  readonly #lookups = new Batcher((ids: readonly string[]) => this.#findAll(ids), LOOKUP_PACE);
+  readonly #lookups = new Batcher((ids: readonly string[]) => this.#findByIds(ids), LOOKUP_PACE);
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
 
@@ -33,13 +33,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKey | undefined> {
     const document = (await this.#lookups.add(id)).get(id);
-    return document && throwIfDamaged(toRecord(document));
+    return document && throwIfDamaged(toApiKey(document));
   }
 
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 } } as const;
     const documents = await this.#reads.read(this.#timeoutMs, () => this.#keys.find({}, options).toArray());
-    return documents.map(toRecord);
+    return documents.map(toApiKey);
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
@@ -52,9 +52,9 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     const updates = [...uses].map(([id, at]) => {
-      const dueBefore = new Date(at.getTime() - USE_INTERVAL_MS);
-      // `$not` and `$gt` also match a key that was never used. `$lte` would not.
-      const filter = { _id: id, lastUsedAt: { $not: { $gt: dueBefore } } };
+      const oneIntervalEarlier = new Date(at.getTime() - USE_INTERVAL_MS);
+      // Unlike `$lte`, `$not` with `$gt` also matches a key without `lastUsedAt`.
+      const filter = { _id: id, lastUsedAt: { $not: { $gt: oneIntervalEarlier } } };
       return { updateOne: { filter, update: { $set: { lastUsedAt: new Date(at) } } } };
     });
     // The driver rejects an empty bulk write.
@@ -62,8 +62,8 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     await this.#retry(() => this.#keys.bulkWrite(updates, { ordered: false }));
   }
 
-  /** Does not confirm that a key is missing: see docs/explanation/confirmed-reads.md. */
-  async #findAll(ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyDocument>> {
+  /** A missing key causes no confirmation: see docs/explanation/confirmed-reads.md. */
+  async #findByIds(ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyDocument>> {
     const $in = [...new Set(ids)];
     const options = { batchSize: $in.length + 1 } as const;
     const query = () => this.#keys.find({ _id: { $in } }, options).toArray();
@@ -78,24 +78,24 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       if (duplicateField(error) !== '_id') throw error;
       const existing = await this.#keys.findOne({ _id: document._id });
       if (existing === null) throw new StorageUnavailable('the API key is not yet durable');
-      if (throwIfDamaged(toRecord(existing)).digest !== document.digest)
+      if (throwIfDamaged(toApiKey(existing)).digest !== document.digest)
         throw new ApiKeyIdTaken(document._id);
     }
   }
 
-  /** Sets a date, unless the key has an earlier one. */
-  async #setEarlierDate(id: string, date: Partial<ApiKeyDocument>): Promise<ApiKey | undefined> {
+  /** Keeps a stored date that is earlier. */
+  async #setEarlierDate(id: string, dateField: Partial<ApiKeyDocument>): Promise<ApiKey | undefined> {
     const options = { returnDocument: 'after' } as const;
-    const changed = await this.#retry(async () => {
+    const document = await this.#retry(async () => {
       try {
-        return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);
+        return await this.#keys.findOneAndUpdate({ _id: id }, { $min: dateField }, options);
       } catch (error) {
         // The validator refuses to change a damaged document. `findById` throws the error that names the damage.
         if (isServerError(error, 'DocumentValidationFailure')) await this.findById(id);
         throw error;
       }
     });
-    return changed === null ? undefined : throwIfDamaged(toRecord(changed));
+    return document === null ? undefined : throwIfDamaged(toApiKey(document));
   }
 
   #retry<T>(work: () => Promise<T>): Promise<T> {
@@ -103,13 +103,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 }
 
-/** Copies the key, because the caller may change its object during the call. */
+/** Copies the key, because the caller may change it during the call. */
 function toDocument(key: ApiKey): ApiKeyDocument {
   const { id: _id, ...fields } = structuredClone(storedApiKey(key));
   return { _id, ...fields };
 }
 
 /** Copies the document, because several lookups may share it. */
-function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
+function toApiKey({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
   return parseStoredApiKey({ id, ...structuredClone(document) });
 }

@@ -8,28 +8,29 @@ import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
-/** The limits of a confirmation: at the server, and in this client. See docs/explanation/confirmed-reads.md#limits. */
+/** The limit of a confirmation at the server: see docs/explanation/confirmed-reads.md#limits. */
 const CONFIRMATION_TIMEOUT_MS = 2_000;
 
+/** The limit of a confirmation in this client. */
 const CONFIRMATION_LIMIT_MS = 4_000;
 
 /** A term is the time from one election to the next. */
 export type PrimaryTerm = {
-  /** `undefined` until the driver reports a change. */
+  /** Names the primary and its election. `undefined` until the driver reports a change. */
   name: string | undefined;
   isStandalone: boolean;
   /** Whether majority reads show everything that was acknowledged before the term. */
   isConfirmed: boolean;
-  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
+  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next. */
   readonly confirm: () => Promise<void>;
 };
 
-/** Pets never change, so a deposed primary can be wrong only about a missing pet. */
+/** A miss lacks the requested pet. Only a miss can be out of date, because pets never change. */
 type IsMiss<T> = WhilePetsNeverChange<(result: T) => boolean>;
 
 const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
 
-const LINEARIZABLE = {
+const LINEARIZABLE_READ = {
   readPreference: 'primary',
   readConcern: { level: 'linearizable' },
   maxTimeMS: CONFIRMATION_TIMEOUT_MS,
@@ -42,27 +43,25 @@ const LINEARIZABLE = {
 export class ConfirmedReads {
   readonly watch: PrimaryWatch;
   readonly #versions: ReturnType<typeof versionsOf>;
-  #primary: PrimaryTerm;
+  #term: PrimaryTerm;
 
   constructor(db: Db, log?: StorageLog) {
     this.#versions = versionsOf(db);
     this.watch = new PrimaryWatch(db.client, log);
-    this.#primary = this.#newTerm(undefined);
+    this.#term = this.#newTerm(undefined);
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
   }
 
-  /** The term in which the next command is sent. */
   get term(): PrimaryTerm | undefined {
-    return this.watch.hasPrimary ? this.#primary : undefined;
+    return this.watch.hasPrimary ? this.#term : undefined;
   }
 
   get isStandalone(): boolean {
-    return this.#primary.isStandalone;
+    return this.#term.isStandalone;
   }
 
   /**
-   * @param timeoutMs the limit for the read with its retries and confirmations
-   * @param isMiss whether a result must be read again after a confirmation. Default: never.
+   * @param isMiss whether the read is repeated after a confirmation. Default: never
    * @throws {StorageUnavailable} after `timeoutMs`, or immediately if no retry can succeed
    */
   read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: IsMiss<T>): Promise<T> {
@@ -76,23 +75,23 @@ export class ConfirmedReads {
       if (deadline.hasPassed) throw new StorageUnavailable('no primary is known');
       await this.watch.waitForPrimary();
     }
-    const primary = this.#primary;
-    const confirmsFirst = this.watch.isInMinority || !primary.isConfirmed;
-    if (confirmsFirst) await primary.confirm();
+    const term = this.#term;
+    const confirmsFirst = this.watch.isInMinority || !term.isConfirmed;
+    if (confirmsFirst) await term.confirm();
     let result = await read();
-    if (!confirmsFirst && !primary.isStandalone && isMiss?.(result) === true) {
-      await primary.confirm();
+    if (!confirmsFirst && !term.isStandalone && isMiss?.(result) === true) {
+      await term.confirm();
       result = await read();
     }
-    if (primary !== this.#primary) throw new StorageUnavailable('the primary changed during the read');
+    if (term !== this.#term) throw new StorageUnavailable('the primary changed during the read');
     return result;
   }
 
   #onTopologyChange({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     // The first event also names the primary that the driver found before this class listened.
-    this.#primary.name ??= nameOfPrimary(previousDescription);
-    const name = nameOfPrimary(newDescription);
-    if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newTerm(name);
+    this.#term.name ??= termNameOf(previousDescription);
+    const name = termNameOf(newDescription);
+    if (name !== undefined && name !== this.#term.name) this.#term = this.#newTerm(name);
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
@@ -105,7 +104,7 @@ export class ConfirmedReads {
   async #confirm(term: PrimaryTerm): Promise<void> {
     try {
       await withDeadline(CONFIRMATION_LIMIT_MS, () =>
-        this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE),
+        this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE_READ),
       );
     } catch (error) {
       if (!isServerError(error, 'NotAReplicaSet')) throw error;
@@ -116,8 +115,8 @@ export class ConfirmedReads {
   }
 }
 
-/** @returns a name per term, because an election id contains the term */
-function nameOfPrimary(description: TopologyDescription): string | undefined {
+/** @returns a new name after each election, because the election id contains the term */
+function termNameOf(description: TopologyDescription): string | undefined {
   const primary = primaryOf(description);
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
 }

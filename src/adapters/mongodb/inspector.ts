@@ -8,11 +8,11 @@ import { COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { petsOf } from './schema/collections.ts';
 import { examineSchema } from './schema/schema-problems.ts';
 
-const CALL_TIMEOUT_MS = 60_000;
+const READ_TIMEOUT_MS = 60_000;
 
 /** Needs only the built-in role `read` on the database. */
 export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector {
-  const read = <T>(work: () => Promise<T>) => reads.read(CALL_TIMEOUT_MS, work);
+  const read = <T>(work: () => Promise<T>) => reads.read(READ_TIMEOUT_MS, work);
   return {
     async *findings() {
       const { problems, stored, warning } = await read(() => examineSchema(db));
@@ -21,20 +21,20 @@ export function mongoInspector(db: Db, reads: ConfirmedReads): StorageInspector 
         const command = typeof repair === 'string' ? `; run in mongosh: ${repair}` : '';
         yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
       }
-      const isUnique = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
-      for (const { ids } of isUnique ? [] : await read(() => sharedIdempotencyKeys(db))) {
+      const hasUniqueIndex = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
+      for (const { ids } of hasUniqueIndex ? [] : await read(() => sharedIdempotencyKeys(db))) {
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
       }
-      // A document may be older than the validator. API keys are read elsewhere, and a later build may accept more.
+      // Documents may be older than the validator. `CheckStorage` checks API keys. A later build may accept more.
       const validated = COLLECTIONS.filter(({ name }) => name !== 'api_keys' && !stored.isLater);
       for (const { name, documentName, validator } of validated) {
         const invalid = db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
         const next = () => read(() => invalid.next());
         for (let document = await next(); document !== null; document = await next()) {
-          const found = document;
-          // `CheckStorage` reads all pets, and reports this damage.
-          if (name === 'pets' && hasPetId(found) && isDamaged(() => toArchivedPet(found))) continue;
-          const id = isLong(found._id) ? String(found._id) : BSON.EJSON.stringify(found._id);
+          const record = document;
+          // `CheckStorage` reports damaged pets.
+          if (name === 'pets' && hasPetId(record) && isDamaged(() => toArchivedPet(record))) continue;
+          const id = isLong(record._id) ? String(record._id) : BSON.EJSON.stringify(record._id);
           yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
         }
       }

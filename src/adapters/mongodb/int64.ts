@@ -2,7 +2,7 @@ import { Long, Timestamp } from 'mongodb';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/pet.ts';
 
 /**
- * BSON would wrap larger integers silently.
+ * BSON would silently change larger integers.
  *
  * @throws {RangeError} outside int64, which is a bug of the caller
  */

@@ -20,11 +20,11 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
   try {
     const db = client.db();
     const { databaseName: database } = db;
-    // Plans before it takes the lease, so that a refusal changes nothing.
-    const { stored, isDone } = await plan(db, program);
+    // A refusal changes nothing, because the plan comes before the lease.
+    const { stored, isUpToDate } = await planRepairs(db, program);
     const { version: from, step, last, isEarlier, isLater } = stored;
     if (isLater) return { database, from, to: from ?? 0, note: `${LATER} ${last}, and nothing was changed` };
-    if (!isDone) await underLease(db, (hold) => repairAll(db, program, hold));
+    if (!isUpToDate) await underLease(db, (renewLease) => repairAll(db, program, renewLease));
     const note = `step ${SCHEMA.step} (before: ${step})`;
     return { database, from, to: SCHEMA.version, ...(isEarlier && { note }) };
   } catch (error) {
@@ -36,19 +36,19 @@ export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<M
 
 const LATER = 'a later build has made or begun step';
 
-async function repairAll(db: Db, program: string, hold: () => Promise<void>): Promise<void> {
-  const { stored, repairs } = await plan(db, program);
+async function repairAll(db: Db, program: string, renewLease: () => Promise<void>): Promise<void> {
+  const { stored, repairs } = await planRepairs(db, program);
   if (stored.isLater) throw new StorageSetupError(`${LATER} ${stored.last}, and nothing was changed`);
   for (const repair of repairs) {
-    await hold();
+    await renewLease();
     await repair(db);
   }
-  // Examines again: documents may be older than the validator, and another program may have changed the schema.
-  const { problems, repairs: missingRepairs } = await plan(db, program);
-  if (missingRepairs.length > 0) throwIfProblem(describeProblems(problems, db, program));
+  // Problems can remain: documents may be older than the validator, and another program may have changed the schema.
+  const { problems, repairs: remainingRepairs } = await planRepairs(db, program);
+  if (remainingRepairs.length > 0) throwIfProblem(describeProblems(problems, db, program));
 }
 
-async function plan(db: Db, program: string) {
+async function planRepairs(db: Db, program: string) {
   const { problems, stored, warning } = await examineSchema(db);
   const { version, isEarlier } = stored;
   const isNew = version === undefined;
@@ -57,10 +57,10 @@ async function plan(db: Db, program: string) {
   throwIfProblem(warning ?? describeProblems(operatorProblems, db, program));
   if (isNew) await refuseInvalidDocuments(db);
   const repairs = problems.flatMap(({ repair }) => (typeof repair === 'function' ? repair : []));
-  return { stored, problems, repairs, isDone: !isNew && !isEarlier && repairs.length === 0 };
+  return { stored, problems, repairs, isUpToDate: !isNew && !isEarlier && repairs.length === 0 };
 }
 
-/** Checks the existing documents, because a new validator does not. */
+/** A new validator does not check the existing documents. */
 async function refuseInvalidDocuments(db: Db): Promise<void> {
   for (const { name, documentName, validator } of COLLECTIONS) {
     const invalid = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });

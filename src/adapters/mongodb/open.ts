@@ -11,7 +11,7 @@ import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { renewCertificates } from './connection/certificates.ts';
 import { connect, type Reports, throwIfProblem, toSetupError } from './connection/connect.ts';
-import { missingRights } from './connection/missing-rights.ts';
+import { missingRightsProblem } from './connection/missing-rights.ts';
 import { mongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
@@ -32,8 +32,7 @@ const PROBE_TIMEOUT_MS = 1_500;
 const CLOSE_MS = 1_500;
 
 /**
- * @param options.autoMigrate whether to migrate a schema that is missing or damaged, or lacks a step that older builds
- *   accept
+ * @param options.autoMigrate whether to create, repair or extend the schema. A higher version needs `petstore migrate`
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
 export async function openMongoStorage(
@@ -42,7 +41,7 @@ export async function openMongoStorage(
   program = DEFAULT_PROGRAM,
 ): Promise<MongoStorage> {
   return openAndCheck(url, { program, ...reports }, {}, async (db) => {
-    throwIfProblem(await missingRights(db));
+    throwIfProblem(await missingRightsProblem(db));
     let schema = await examine(db, program);
     // Services of older builds would refuse a higher version.
     if (autoMigrate && schema.version >= SCHEMA.version && schema.problem !== undefined) {
@@ -56,11 +55,11 @@ export async function openMongoStorage(
 
 /** @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version */
 export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
-  // A count of many pets may take minutes, so no socket timeout. The archive and the keys limit each call themselves.
+  // A count of many pets may take minutes. The archive and the keys limit each call themselves.
   return openAndCheck(url, { program }, { socketTimeoutMS: 0 }, async (db) => {
     // Other problems do not prevent an export. The message names URL, because DATABASE_URL may name another database.
-    const migration = `${program} migrate URL, with the URL of that database`;
-    throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migration));
+    const migrateCommand = `${program} migrate URL, with the URL of that database`;
+    throwIfProblem(versionProblem(await readSchema(db), db.databaseName, migrateCommand));
   });
 }
 
@@ -79,16 +78,16 @@ async function openAndCheck(
     throw toSetupError(client, error);
   }
   const reads = new ConfirmedReads(db, reports.log);
-  // While the schema is not sound, nothing is stored: see step 3 of docs/explanation/a-write-on-mongodb.md.
-  let isSound = true;
+  // While the schema has a problem, no pet is stored: see step 3 of docs/explanation/a-write-on-mongodb.md.
+  let isSchemaSound = true;
   const examineAgain = async () => {
     const { problem } = await examine(db, program, true);
-    isSound = problem === undefined;
+    isSchemaSound = problem === undefined;
     return problem;
   };
   // A dropped index is noticed after at most 1 s.
-  const freshProblem = oncePerSecond(examineAgain);
-  const schemaProblem = async (isFresh: boolean) => (isSound && !isFresh ? undefined : freshProblem());
+  const findProblem = oncePerSecond(examineAgain);
+  const schemaProblem = async (isFresh: boolean) => (isSchemaSound && !isFresh ? undefined : findProblem());
   return {
     pets: new MongoPetRepository(db, reads, { meter: reports.meter, schemaProblem }),
     archive: new MongoPetArchive(db, reads),
@@ -97,7 +96,7 @@ async function openAndCheck(
     probe: {
       async check() {
         const [rightsProblem, foundProblem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
-          Promise.all([missingRights(db), examineAgain(), lastId(db)]),
+          Promise.all([missingRightsProblem(db), examineAgain(), lastId(db)]),
         );
         const problem = rightsProblem ?? foundProblem;
         if (problem !== undefined) throw new StorageUnavailable(problem);

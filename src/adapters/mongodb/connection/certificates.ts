@@ -4,33 +4,32 @@ import { createSecureContext } from 'node:tls';
 import type { MongoClient } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
 
-/** Options that name a PEM file, and the options of `tls.connect` that this file fills. */
-export const CERTIFICATE_FILES = [
+/** The options that name a PEM file, each with the options of `tls.connect` for its content. */
+export const CERTIFICATE_OPTIONS = [
   ['tlsCAFile', ['ca']],
   ['tlsCRLFile', ['crl']],
   ['tlsCertificateKeyFile', ['cert', 'key']],
 ] as const;
 
 /**
- * Reads the certificate files of the connection string, for new connections: docs/decisions.md, "MongoDB's certificates
- * are read into arrays that the driver has".
+ * Reads the certificate files of the connection string, for new connections. See docs/decisions.md, "MongoDB's
+ * certificates are read into arrays that the driver has".
  *
  * @throws the error of a file that cannot be read or used. The client then keeps its certificates
  */
 export async function readCertificates({ options }: MongoClient): Promise<void> {
-  const namedFiles = CERTIFICATE_FILES.filter(([file]) => options.tls && options[file] !== undefined);
+  const namedFiles = CERTIFICATE_OPTIONS.filter(([file]) => options.tls && options[file] !== undefined);
   if (namedFiles.length === 0) return;
   const pems = await Promise.all(namedFiles.map(([file]) => readFile(options[file]!)));
-  const contents = namedFiles.flatMap(([, names], n) => names.map((name) => [name, pems[n]!] as const));
-  // Throws if a `ca` has no certificate, which Node would ignore.
+  const contents = namedFiles.flatMap(([, tlsNames], n) => tlsNames.map((name) => [name, pems[n]!] as const));
+  // Node itself would accept a `ca` file without a certificate.
   for (const [name, pem] of contents) if (name === 'ca') void new X509Certificate(pem);
   createSecureContext({ passphrase: options.passphrase, ...Object.fromEntries(contents) });
   for (const [name, pem] of contents) (options[name] as Buffer[])[0] = pem;
 }
 
 /**
- * Reads the certificates again when a connection fails, because the files may have new certificates. The driver soon
- * connects again.
+ * Reads the certificates again when a connection fails, so that the next connection uses renewed files.
  *
  * @returns a function that reads the certificates immediately, and logs the result
  */

@@ -18,11 +18,10 @@ import { isServerError } from './server-error-codes.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
 
-/** After this time, the start logs what it waits for. */
-const LATE_MS = 2_000;
+const NO_PRIMARY_WARNING_DELAY_MS = 2_000;
 
-/** https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
-const EVENTS = [
+/** See https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
+const POOL_EVENTS = [
   ['connectionCreated', 'opened'],
   ['connectionClosed', 'closed'],
   ['connectionCheckOutStarted', 'requested'],
@@ -33,9 +32,7 @@ const EVENTS = [
 
 export type Reports = { readonly log?: StorageLog; readonly meter?: StorageMeter };
 
-/**
- * @throws {StorageSetupError} for an unusable connection string, and when no primary is reached in time
- */
+/** @throws {StorageSetupError} for an unusable connection string, or if no primary is reached in time */
 export async function connect(
   url: string,
   overrides: MongoClientOptions = {},
@@ -47,8 +44,8 @@ export async function connect(
     const limit = `${client.options.serverSelectionTimeoutMS / 1_000} s`;
     const warn = () =>
       log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying for up to ${limit}`);
-    const warningTimer = setTimeout(warn, LATE_MS);
-    for (const [name, event] of EVENTS) client.on(name, () => meter?.connection(event));
+    const warningTimer = setTimeout(warn, NO_PRIMARY_WARNING_DELAY_MS);
+    for (const [name, event] of POOL_EVENTS) client.on(name, () => meter?.connection(event));
     try {
       await readCertificates(client);
       await Promise.race([client.connect(), rejectIfNoServerFits(client)]);
@@ -60,7 +57,7 @@ export async function connect(
     } catch (error) {
       await client.close();
       const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
-      if (isLate || !isInterruption(error)) throw toSetupError(client, error);
+      if (isLate || !isRetryable(error)) throw toSetupError(client, error);
     } finally {
       clearTimeout(warningTimer);
     }
@@ -72,13 +69,13 @@ const MAY_LOSE_PETS =
   'is a standalone server of version 8.0 or later, which can lose acknowledged pets when it is killed; ' +
   'use a replica set of three members: https://jira.mongodb.org/browse/SERVER-139311';
 
-const ADVICE = 'check the hosts, replicaSet and tls in the URL';
+const URL_ADVICE = 'check the hosts, replicaSet and tls in the URL';
 
-/** Rejects when no server belongs to the replica set of the URL. The driver would wait for one. Never resolves. */
+/** Rejects when no server belongs to the replica set of the URL, because the driver would wait. */
 async function rejectIfNoServerFits(client: MongoClient): Promise<never> {
   const { directConnection, replicaSet } = client.options;
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = () => reject(new MongoError(`no server fits; ${ADVICE}`));
+  const giveUp = () => reject(new MongoError(`no server fits; ${URL_ADVICE}`));
   client.on('topologyDescriptionChanged', ({ previousDescription: before, newDescription: now }) => {
     if (before.servers.size > 0 && now.servers.size === 0) giveUp();
   });
@@ -88,8 +85,8 @@ async function rejectIfNoServerFits(client: MongoClient): Promise<never> {
   return promise;
 }
 
-/** The driver does not retry a connection that fails after a server was found. */
-function isInterruption(error: unknown): boolean {
+/** The driver itself does not retry a connection that fails after a server was found. */
+function isRetryable(error: unknown): boolean {
   // The driver does not export `MongoWaitQueueTimeoutError`.
   return (
     error instanceof MongoNetworkError ||
@@ -98,13 +95,13 @@ function isInterruption(error: unknown): boolean {
 }
 
 /**
- * Refuses a mongos, and a secondary: see docs/explanation/confirmed-reads.md.
+ * Refuses a mongos (a router) and a secondary: see docs/explanation/confirmed-reads.md.
  *
  * @throws {StorageSetupError} immediately if another member is the primary, or later if no primary is elected in time
  */
 async function waitForPrimary(client: MongoClient): Promise<Document> {
   const { directConnection, serverSelectionTimeoutMS } = client.options;
-  const deadline = performance.now() + serverSelectionTimeoutMS;
+  const deadlineMs = performance.now() + serverSelectionTimeoutMS;
   for (;;) {
     const hello = await client.db('admin').command({ hello: 1 });
     const { msg, isWritablePrimary, setName, primary, me } = hello;
@@ -114,7 +111,7 @@ async function waitForPrimary(client: MongoClient): Promise<Document> {
       );
     }
     if (isWritablePrimary || !directConnection) return hello;
-    if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
+    if ((primary !== undefined && primary !== me) || performance.now() > deadlineMs) {
       const otherPrimary = primary === undefined ? 'there is none' : `that is ${primary}`;
       throw new StorageSetupError(
         `MongoDB at ${locationOf(client)}: directConnection=true, but it is not the primary of the replica set ` +
@@ -125,7 +122,7 @@ async function waitForPrimary(client: MongoClient): Promise<Document> {
   }
 }
 
-/** @returns a {@link StorageSetupError} for an error of the driver or the system; any other error unchanged */
+/** Changes only errors of the driver and of the system. */
 export function toSetupError(client: MongoClient, error: unknown): unknown {
   // An unknown host name or an unreadable certificate is not a MongoError.
   const isSystemError = error instanceof Error && 'code' in error;
@@ -135,14 +132,14 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   );
 }
 
-/** The driver's own message names at most one server. */
+/** Names all members, because the driver's message names at most one. */
 function selectionProblem(error: Error): string | undefined {
   const members = error instanceof MongoServerSelectionError && error.reason;
-  return members ? `no primary; members: ${memberStates(members)}; ${ADVICE}` : undefined;
+  return members ? `no primary; members: ${memberStates(members)}; ${URL_ADVICE}` : undefined;
 }
 
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
-  // The class of this error varies.
+  // Errors of several classes have this text.
   const [, module] = /^Optional module `(.+?)` not found/.exec((error as Error).message) ?? [];
   if (module !== undefined) {
     return `an option of the URL needs the module ${module}, which petstore does not have: leave it out`;

@@ -1,16 +1,16 @@
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import { CERTIFICATE_FILES } from './certificates.ts';
+import { CERTIFICATE_OPTIONS } from './certificates.ts';
 
 /**
- * The connection string may override these options, but not `GUARANTEES`. With the driver's defaults, an unresponsive
- * primary could block a request for 40 s.
+ * The connection string may override these options, but not `REQUIRED_VALUES`. With the driver's defaults, an
+ * unresponsive primary could block a request for 40 s.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
   maxPoolSize: 50,
   waitQueueTimeoutMS: 2_000,
-  /** The longest wait for a primary at a start. Longer than the limit of a call. */
+  /** The longest wait for a primary at a start. Must exceed `CALL_TIMEOUT_MS`. */
   serverSelectionTimeoutMS: 25_000,
   connectTimeoutMS: 2_000,
   /** The longest time until the end of an outage is noticed. */
@@ -25,7 +25,7 @@ const DEFAULT_OPTIONS = {
 } as const;
 
 /**
- * @param overrides other defaults for this client. The connection string may override these, too
+ * @param overrides other defaults, which the connection string may also override
  * @throws {StorageSetupError} for an unusable connection string; the message never quotes credentials
  */
 export function createClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
@@ -33,28 +33,28 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
   refuseWeakerGuarantees(options);
   const isInUrl = (option: string) => options.some(([name]) => name === option.toLowerCase());
   const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides }).filter(([name]) => !isInUrl(name));
-  const certificates = CERTIFICATE_FILES.flatMap(([file, names]) => (isInUrl(file) ? names : []));
+  const certificates = CERTIFICATE_OPTIONS.flatMap(([file, tlsNames]) => (isInUrl(file) ? tlsNames : []));
   try {
     return new MongoClient(url, {
       ...Object.fromEntries(defaults),
       // `readCertificates` fills these arrays.
       ...Object.fromEntries(certificates.map((name) => [name, []])),
-      // A connection string cannot change this: see `EXACT_INTEGERS` in collections.ts.
+      // No connection string can change the next two options. See `EXACT_INTEGERS` in collections.ts.
       useBigInt64: false,
-      // A connection string cannot change this: the driver would repeat an insert on another primary.
+      // With adaptive retries, the driver would repeat an insert on another primary.
       maxAdaptiveRetries: 0,
     });
   } catch (error) {
-    // Has no `cause`, because the cause may quote the credentials.
+    // `cause` is left out, because the driver's error may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${hideSecrets(error, url)}`);
   }
 }
 
 /**
- * Other values are refused, because they would weaken writes and reads. `undefined`: every value is refused, because
- * none affects reads from a primary.
+ * Other values than these would weaken writes or reads. `undefined`: the option is refused, because it does not affect
+ * reads from a primary.
  */
-const GUARANTEES: Readonly<Record<string, string | undefined>> = {
+const REQUIRED_VALUES: Readonly<Record<string, string | undefined>> = {
   w: 'majority',
   journal: 'true',
   j: 'true',
@@ -66,7 +66,7 @@ const GUARANTEES: Readonly<Record<string, string | undefined>> = {
 };
 
 function refuseWeakerGuarantees(options: readonly Option[]): void {
-  const problems = Object.entries(GUARANTEES)
+  const problems = Object.entries(REQUIRED_VALUES)
     .filter(([option, required]) =>
       options.some(([name, value]) => name === option.toLowerCase() && value !== required),
     )
@@ -87,7 +87,7 @@ function optionsIn(url: string): readonly Option[] {
 
 function hideSecrets(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
-  // Without a host, the user and the password stand in the place of the host.
+  // If the host is missing, the login stands in its place.
   const [, login = ''] = /:\/\/(.*@|[^/?]*)/s.exec(url) ?? [];
   const secrets = [
     ...login.split(/[:@]/),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
 
-/** Leaves half a second of 20 s for the other steps of a request. */
+/** A request may take 20 s, so 0.5 s remain for its other steps. */
 export const CALL_TIMEOUT_MS = 19_500;
 
 const FIRST_MAX_PAUSE_MS = 25;
@@ -15,7 +15,6 @@ type PrimaryState = {
 };
 
 export class Deadline {
-  /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly #timeoutMs: number;
   readonly #primary: PrimaryState | undefined;
@@ -39,7 +38,7 @@ export class Deadline {
    */
   limit<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // After a pause of this process, timers run before replies are read. The immediate runs after the replies.
+      // After a pause of this process, Node runs timers before it reads replies. `setImmediate` waits for the replies.
       const timer = setTimeout(() => setImmediate(() => reject(this.#timeoutError())), this.#timeoutMs);
       void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
@@ -68,9 +67,9 @@ export class Deadline {
     const sinceMs = this.#primary?.lostMs ?? this.atMs - this.#timeoutMs;
     if (this.#primary?.hasPrimary === false)
       return new StorageUnavailable(`MongoDB has no primary; members: ${this.#primary.members}`, { sinceMs });
-    const lateText = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
-    const lastText = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
-    return new StorageUnavailable(lateText + (lastText ?? ''), { sinceMs });
+    const timeoutText = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
+    const attemptText = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
+    return new StorageUnavailable(timeoutText + (attemptText ?? ''), { sinceMs });
   }
 }
 

@@ -7,7 +7,7 @@ const NEEDED_ACTIONS = Object.entries({
   schema: ['find'],
 });
 
-/** https://www.mongodb.com/docs/manual/reference/resource-document/ */
+/** See https://www.mongodb.com/docs/manual/reference/resource-document/ */
 type Privilege = {
   readonly resource: { readonly db?: string; readonly collection?: string; readonly anyResource?: boolean };
   readonly actions: readonly string[];
@@ -19,10 +19,10 @@ type AuthInfo = {
 };
 
 /**
- * @returns the rights that are certainly missing, in one line. `undefined` if there are none, without a login, or if
- *   MongoDB does not list the rights
+ * @returns one line with the rights that are certainly missing; `undefined` without a login, or if MongoDB does not
+ *   list the rights
  */
-export async function missingRights(db: Db): Promise<string | undefined> {
+export async function missingRightsProblem(db: Db): Promise<string | undefined> {
   const privileges = await privilegesOf(db);
   const missing = NEEDED_ACTIONS.flatMap(([collection, needed]) => {
     // In a privilege, an empty name means every name.

@@ -8,7 +8,7 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { CODES, isServerError, REJECTED_REQUEST } from './server-error-codes.ts';
+import { CODES, isServerError, WRONG_COMMAND_CODES } from './server-error-codes.ts';
 
 /** An outage that no retry can end, such as a wrong password. */
 class LastingOutage extends StorageUnavailable {}
@@ -19,9 +19,9 @@ class LastingOutage extends StorageUnavailable {}
  * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or an error that means a bug
  */
 export function toStorageError(error: unknown): unknown {
-  const original = unwrap(error);
-  const brokenRule = brokenRuleError(original);
-  if (brokenRule !== undefined) return brokenRule;
+  const original = unwrapBulkWriteError(error);
+  const refusedRecord = refusedRecordError(original);
+  if (refusedRecord !== undefined) return refusedRecord;
   if (isClientClosed(original) || isServerError(original, 'Unauthorized', 'AuthenticationFailed')) {
     return new LastingOutage(`MongoDB is unavailable: ${describeError(original)}`);
   }
@@ -39,10 +39,7 @@ export function isTransient(failure: unknown): failure is StorageUnavailable {
   return failure instanceof StorageUnavailable && !(failure instanceof LastingOutage);
 }
 
-/**
- * Returns only the name and the number of the server's code. The text of a server can quote names of pets and digests
- * of keys.
- */
+/** Returns only the code of a server's error, because the text can quote names of pets and digests of keys. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The driver repeats the text of a server in its own errors.
@@ -60,16 +57,16 @@ export function describeError(error: unknown): string {
 
 function isOutage(error: unknown): boolean {
   if (error instanceof MongoServerError) {
-    return failuresOf(error).some(({ code }) => !REJECTED_REQUEST.has(code));
+    return failuresOf(error).some(({ code }) => !WRONG_COMMAND_CODES.has(code));
   }
-  // The class means a misuse of the driver. Its subclass means an incompatible server.
+  // `MongoAPIError` means a misuse of the driver. Its subclass means an incompatible server.
   if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError;
   // This adapter sends only valid BSON, so a `BSONError` means an invalid reply.
   return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error);
 }
 
-/** Without a reply, the driver (7.8) puts the error in the place of the reply. */
-function unwrap(error: unknown): unknown {
+/** If a bulk write gets no reply, the driver (7.8) stores the network error as `errorResponse`. */
+function unwrapBulkWriteError(error: unknown): unknown {
   if (!(error instanceof MongoBulkWriteError)) return error;
   const reply: unknown = error.errorResponse;
   return reply instanceof Error ? reply : error;
@@ -82,7 +79,7 @@ function isSocketError(error: unknown): boolean {
   return 'syscall' in error || /^(?:E[A-Z]+$|ERR_(?:STREAM|SOCKET|SSL|TLS)_)/.test(String(code));
 }
 
-/** The server has no code for a missing index. */
+/** Compares the text, because MongoDB has no code for a missing index. */
 function isHintedIndexMissing(error: unknown): boolean {
   return (
     isServerError(error, 'BadValue') &&
@@ -90,7 +87,7 @@ function isHintedIndexMissing(error: unknown): boolean {
   );
 }
 
-/** Names, because the driver does not export every class. A close of the client also ends its sessions. */
+/** The driver does not export every class. `ExpiredSession`: a close of the client ends its sessions. */
 const CLOSED_ERRORS =
   /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
 
@@ -111,28 +108,27 @@ function failuresOf(error: MongoServerError): readonly WriteFailure[] {
   return [error, ...[writeErrors].flat()];
 }
 
-/** @returns the first field of the unique index that refused a write, if one did */
+/** @returns the first field of the unique index that refused a write */
 export function duplicateField(error: unknown): string | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   const duplicate = failuresOf(error).find(({ code }) => code === CODES.DuplicateKey);
   return Object.keys(duplicate?.keyPattern ?? {})[0];
 }
 
-const OWN_UNIQUE_FIELDS = new Set(['_id', 'idem.k', 'key']);
+const PETSTORE_UNIQUE_FIELDS = new Set(['_id', 'idem.k', 'key']);
 
-/** Matches the text about a duplicate key, up to the value. */
-const DUPLICATE_TEXT =
+const DUPLICATE_KEY_TEXT =
   /collection: [^.]+\.(?<collection>\S+) index: (?<index>.+?) (?:collation: .+ )?dup key: \{ "?(?<field>[^:"]+)/s;
 
-/** @returns an error if an index or a validator of the operator refuses a record */
-function brokenRuleError(error: unknown): StorageSetupError | undefined {
+/** @returns an error if a validator, or an index that petstore did not create, refuses a record */
+function refusedRecordError(error: unknown): StorageSetupError | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
   for (const { code, errmsg = error.message } of failuresOf(error)) {
     if (code === CODES.DocumentValidationFailure) {
       return new StorageSetupError('a validator of MongoDB refuses a record; petstore check names it');
     }
-    const { collection, index, field = '_id' } = DUPLICATE_TEXT.exec(errmsg)?.groups ?? {};
-    if (code === CODES.DuplicateKey && !OWN_UNIQUE_FIELDS.has(field)) {
+    const { collection, index, field = '_id' } = DUPLICATE_KEY_TEXT.exec(errmsg)?.groups ?? {};
+    if (code === CODES.DuplicateKey && !PETSTORE_UNIQUE_FIELDS.has(field)) {
       return new StorageSetupError(
         `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore did not create it; ` +
           `run in mongosh: db.getCollection("${collection}").dropIndex("${index}")`,

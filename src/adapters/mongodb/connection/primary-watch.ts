@@ -6,17 +6,18 @@ import { memberStates } from './member-states.ts';
 /** The limit of a wait for an election, which takes 11 to 12 s with the defaults of MongoDB. */
 const ELECTION_MS = 20_000;
 
-/** The limit of a wait that begins later than `ELECTION_MS` after the loss. */
+/** The shortest limit of a call while no primary has a majority. */
 const REFUSAL_MS = 500;
 
 /** The shortest time between two log lines with new reasons. */
 const REASON_INTERVAL_MS = 10_000;
 
-const WAIT_MS = 500;
+const MAX_WAIT_MS = 500;
 
 /** Logs when the primary is lost or found. Calls wait here for a primary: see docs/explanation/confirmed-reads.md. */
 export class PrimaryWatch {
   hasPrimary = true;
+  /** Whether the driver sees the primary, and at most half of the members. */
   isInMinority = false;
   /** The time since which no primary has had a majority, on the clock of `performance.now()`. */
   lostMs: number | undefined;
@@ -28,28 +29,24 @@ export class PrimaryWatch {
   constructor(client: MongoClient, log?: StorageLog) {
     this.#log = log;
     client.on('topologyDescriptionChanged', (event) => this.#onChange(event));
-    // For a repeated reason, the driver reports no change of the topology.
+    // Logs a reason that `REASON_INTERVAL_MS` delayed: the driver reports no change for a repeated reason.
     client.on('serverHeartbeatFailed', () => this.#logAbsence(false));
-    // After a close, the driver rejects every call immediately.
+    // Ends every wait: after a close, the driver rejects calls immediately.
     client.on('topologyClosed', () => void (this.hasPrimary = true));
   }
 
-  /**
-   * Shortens the limit to half a second when there has been no primary for longer than an election takes.
-   *
-   * @throws {StorageUnavailable} after `timeoutMs` at the latest
-   */
+  /** @throws {StorageUnavailable} after `timeoutMs` at the latest */
   withDeadline<T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const deadline = new Deadline(this.#limitMs(timeoutMs), this);
     return deadline.limit(work(deadline));
   }
 
-  /** Resolves when there is a primary, or after half a second. */
   waitForPrimary(): Promise<void> {
-    if (this.#waiter === undefined) setTimeout(() => this.#wake(), WAIT_MS);
+    if (this.#waiter === undefined) setTimeout(() => this.#wake(), MAX_WAIT_MS);
     return (this.#waiter ??= Promise.withResolvers<void>()).promise;
   }
 
+  /** Called after a confirmation: the primary had its majority until now. */
   onMajorityProof(): void {
     if (this.isInMinority) this.lostMs = performance.now();
   }
@@ -66,11 +63,11 @@ export class PrimaryWatch {
     const visibleMembers = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     this.hasPrimary = primary !== undefined;
     this.isInMinority = primary?.type === 'RSPrimary' && 2 * visibleMembers.length <= members.length;
-    // The driver's times are of another clock than `performance.now()`.
-    const lastHeardMs = (view: TopologyDescription) =>
+    // Only differences are used, because the driver has another clock than `performance.now()`.
+    const lastReplyMs = (view: TopologyDescription) =>
       view.servers.get(previousPrimary?.address ?? '')?.lastUpdateTime ?? 0;
     if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;
-    else this.lostMs ??= performance.now() - Math.max(lastHeardMs(now) - lastHeardMs(before), 0);
+    else this.lostMs ??= performance.now() - Math.max(lastReplyMs(now) - lastReplyMs(before), 0);
     if (this.hasPrimary) this.#wake();
     this.members = memberStates(now);
     if (primary === undefined) this.#logAbsence(previousPrimary !== undefined);

@@ -2,7 +2,7 @@ import { MongoServerError } from 'mongodb';
 
 // Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml, reviewed in November 2026.
 
-/** The codes that this adapter distinguishes, and the codes for single documents, which a reply does not name. */
+/** The codes that this adapter distinguishes, and the codes that a reply gives without a name. */
 export const CODES = {
   BadValue: 2,
   FailedToParse: 9,
@@ -21,8 +21,8 @@ export const CODES = {
   IDLUnknownField: 40_415,
 } as const;
 
-/** With these codes, the server rejects a wrong command, which is a bug of petstore. Other codes mean an outage. */
-export const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
+/** These codes mean a wrong command, which is a bug of petstore. Other codes mean an outage. */
+export const WRONG_COMMAND_CODES: ReadonlySet<unknown> = new Set([
   CODES.BadValue,
   CODES.FailedToParse,
   CODES.TypeMismatch,
