@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a command when this process ends, even by `kill -9`, or earlier when `now` is called. `cancel` prevents the
- * command. A shell waits for the end of its input, which is a pipe from this process, and then runs the command. The
- * kernel closes the pipe when this process ends. The shell has a session of its own, which Ctrl-C does not reach.
+ * Starts a shell that runs a command when this process ends, even when `kill -9` ends this process. The shell waits for
+ * the end of its input, which is a pipe from this process. The kernel closes the pipe when this process ends. The shell
+ * has a session of its own, so Ctrl-C in the terminal does not end the shell.
+ *
+ * @returns `cancel`, which ends the shell without the command, and `now`, which lets the shell run the command now
  */
 export function runAtProcessEnd(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
   const shell = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {

@@ -7,7 +7,7 @@ export type Answer = {
   readonly body: string;
 };
 
-/** The headers that `expectConforms` checks in every answer, and the headers that Node adds to every answer. */
+/** The headers that {@link brief} removes. `expectConforms` checks these headers, or Node adds them. */
 const COMMON_HEADERS = new Set([
   'x-request-id',
   'x-content-type-options',
@@ -21,9 +21,10 @@ const COMMON_HEADERS = new Set([
   'strict-transport-security',
 ]);
 
+/** An answer without the {@link COMMON_HEADERS}. */
 type BriefAnswer = Pick<Answer, 'status' | 'headers' | 'body'>;
 
-/** Removes the headers that every answer has. A test then compares the status, all other headers and the body. */
+/** Removes the {@link COMMON_HEADERS}. A test then compares the status, all other headers and the body. */
 export function brief({ status, headers, body }: Answer): BriefAnswer {
   const specific = Object.entries(headers).filter(([name]) => !COMMON_HEADERS.has(name));
   return { status, headers: Object.fromEntries(specific), body };
@@ -50,14 +51,15 @@ export function problem(
   return { status, headers, body: JSON.stringify({ code, message, status }) };
 }
 
-/** The expected answer to a request that breaks a rule. */
+/** The expected result of {@link brief} for the answer 400 to an invalid request. */
 export function invalid(message: string, headers: Record<string, string> = {}): BriefAnswer {
   return problem(400, 'INVALID_ARGUMENT', message, headers);
 }
 
+/** The expected answer to bytes that are not an HTTP/1.1 request. */
 export const NOT_HTTP = invalid('the request is not valid HTTP/1.1');
 
-/** The expected answer when the path of the request allows only these methods, and the request has another method. */
+/** The expected answer when the path does not allow the method. `methods` is the Allow header, such as `GET, HEAD`. */
 export function notAllowed(methods: string, headers: Record<string, string> = {}): BriefAnswer {
   const message = `this path allows ${methods}`;
   return problem(405, 'METHOD_NOT_ALLOWED', message, { allow: methods, ...headers });
@@ -94,18 +96,19 @@ export const HEADERS_TOO_LARGE = problem(
 
 export const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 
-/** The first page of the list when there are no pets. */
+/** The expected answer of listPets when the storage has no pets. */
 export const EMPTY_PAGE = success(200, '[]');
 
-/** The answer to `/livez`. */
+/** The expected answer to `GET /livez`. */
 export const OK = success(200, '{"status":"ok"}');
 
 /** The JSON of the first pet that a test creates with the default values of `petBody`. */
 export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 
+/** The expected answer to the request that creates {@link REX}. */
 export const CREATED = success(201, REX, { location: '/v1/pets/1' });
 
-/** The headers that announce the deprecation of getPet. Every answer on its path has them. */
+/** The headers that announce the deprecation of getPet. Every answer on the path of getPet has these headers. */
 export function sunsetHeaders(base: string): Record<string, string> {
   return {
     deprecation: '@1795132800',

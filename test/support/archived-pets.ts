@@ -4,14 +4,14 @@ import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-ar
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
 import { aPet } from './pets.ts';
 
-/** A pet with defaults for the fields that a test does not care about. */
+/** A pet of an archive. The fields that `fields` does not contain have the default values of {@link aPet}. */
 export function anArchivedPet(fields: Partial<ArchivedPet> & Pick<ArchivedPet, 'id'>): ArchivedPet {
   return { ...aPet(), ...fields };
 }
 
 /**
- * Returns `count` different pets. One id is missing after every three pets: the ids are 1, 2, 3, 5, 6, 7, 9 and so on.
- * The first pet of every five has an idempotency key.
+ * Returns `count` different pets. After every three pets, one id is missing: the ids are 1, 2, 3, 5, 6, 7, 9 and so on.
+ * Of every five pets, only the first has an idempotency key.
  */
 export function archivedPets(count: number): ArchivedPet[] {
   return Array.from({ length: count }, (_, index) => {
@@ -28,26 +28,26 @@ export function archivedPets(count: number): ArchivedPet[] {
 
 export const sha256 = (text: string) => hash('sha256', text);
 
-/** The hashes of an idempotency key and of the request body that came with it. */
+/** The hashes of an idempotency key and of the body of its request. */
 export function idempotencyFor(key: string, body = 'body'): Idempotency {
   return { key: sha256(key), fingerprint: sha256(body) };
 }
 
-/** An empty repository in memory. It assigns only ids greater than `lastId`. */
+/** A new in-memory repository without pets. It assigns only ids greater than `lastId`. */
 export async function emptyRepositoryAfter(lastId = 0n): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   await pets.reserve(lastId);
   return pets;
 }
 
-/** A repository in memory with these pets. */
+/** A new in-memory repository that contains these pets. */
 export async function storeWith(pets: readonly ArchivedPet[]): Promise<InMemoryPetRepository> {
   const repository = new InMemoryPetRepository();
   await repository.write(pets);
   return repository;
 }
 
-/** An archive with these methods. It passes the calls of every other method to the given archive. */
+/** An archive with the methods in `methods`. Every other method calls the same method of `archive`. */
 export function archiveWith(archive: PetArchive, methods: Partial<PetArchive>): PetArchive {
   return {
     read: (after, limit) => archive.read(after, limit),

@@ -1,8 +1,8 @@
 import { chmod } from 'node:fs/promises';
 
 /**
- * Runs `work` while the directory has this mode. Permissions do not restrict root, so a process of root becomes an
- * ordinary user (65534) during the work.
+ * Runs `work` while the directory has the permissions `mode`. Permissions do not restrict the user root. A process of
+ * root therefore acts as an ordinary user during the work: as the user `nobody`, whose id is 65534.
  */
 export async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
   const { geteuid, seteuid } = process;

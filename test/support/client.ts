@@ -9,7 +9,7 @@ export const KEY = 'a-key-of-the-tests';
 
 type Request = {
   readonly method?: string;
-  /** Default: {@link KEY}. An empty string sends no key. */
+  /** Default: {@link KEY}. With an empty string, the request has no Authorization header. */
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -38,13 +38,14 @@ export async function ask(url: string, request: Request = {}): Promise<Answer> {
   return answer;
 }
 
+/** Opens a connection to the server of this URL. The connection uses TLS if the scheme is `https`. */
 export function connect(url: string): Promise<RawConnection> {
   const { protocol, port } = new URL(url);
   return RawConnection.open(Number(port), { tls: protocol === 'https:' });
 }
 
-const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const HALF_LENGTH = PET.length / 2;
+const PET_BODY = '{"name":"Rex","categoryId":9223372036854775807}';
+const HALF_LENGTH = PET_BODY.length / 2;
 
 /** Sends a createPet request without the second half of its body. */
 export async function startStalledCreate(
@@ -62,17 +63,17 @@ export async function startStalledCreate(
     'Host: petstore.example',
     `Authorization: Bearer ${key}`,
     'Content-Type: application/json',
-    `Content-Length: ${PET.length}`,
+    `Content-Length: ${PET_BODY.length}`,
     // Because of this header, the service answers 100 as soon as it has read the head of the request.
     'Expect: 100-continue',
   ];
-  await connection.send(`${head.join('\r\n')}\r\n\r\n${PET.slice(0, HALF_LENGTH)}`);
+  await connection.send(`${head.join('\r\n')}\r\n\r\n${PET_BODY.slice(0, HALF_LENGTH)}`);
   const { status } = await connection.answer();
   if (status !== 100) throw new Error(`answered ${status}`);
   return {
     cutOff: () => connection.closed(),
     complete: async () => {
-      await connection.send(PET.slice(HALF_LENGTH));
+      await connection.send(PET_BODY.slice(HALF_LENGTH));
       const answer = await connection.answer();
       await connection.closed();
       return { status: answer.status, body: answer.body, connection: answer.headers['connection'] };
@@ -81,8 +82,8 @@ export async function startStalledCreate(
 }
 
 /**
- * Starts a server on loopback that accepts connections and sends nothing. It stops when the running test ends. `asked`
- * resolves at the first connection.
+ * Starts a server on loopback that accepts connections and sends nothing. The server stops when the running test ends.
+ * The promise `asked` resolves when the first client has connected.
  */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
   // A client may reset its connection. Without this listener, the error would end this process.
@@ -90,7 +91,7 @@ export async function silentServer(): Promise<{ readonly port: string; readonly 
   return { port: String(await listenOnLoopback(server)), asked: once(server, 'connection') };
 }
 
-/** The result of `complete` in {@link startStalledCreate} if the pet is the first one. */
+/** The result of `complete` in {@link startStalledCreate} if the storage had no pets before the request. */
 export const CREATED = {
   status: 201,
   body: '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',

@@ -7,10 +7,13 @@ import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** Replacements for the defaults, which are recorded outputs, an empty input, all storages, and no action on SIGHUP. */
+/**
+ * Replacements for the defaults. By default, both outputs are recorded, the input is empty, all kinds of storage are
+ * available, and `setHangUpAction` does nothing.
+ */
 type Replacements = Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages' | 'setHangUpAction'>>;
 
-/** A command that runs in this process. By default its environment has a free port and a storage in memory. */
+/** A command that runs in this process. By default, a service in it has a free port and an in-memory storage. */
 export class Command {
   /** Resolves with the exit code. */
   readonly ended: Promise<number | undefined>;
@@ -45,7 +48,7 @@ export class Command {
   }
 }
 
-/** A stream that passes each text to `take`. Like a real stream, it calls back only after `write` has returned. */
+/** A stream that passes each text to `take`. Like a real stream, `write` returns before `callback` runs. */
 function streamOf(take: (text: string) => void): Io['stdout'] {
   return {
     write(text, callback) {
@@ -69,7 +72,7 @@ export const FAILED = 1;
 /** The exit code of a command with wrong arguments. */
 export const USAGE = 2;
 
-/** Returns a function that runs a command, and expects this exit code. */
+/** Returns a function that runs a command, and expects that the command ends with this exit code. */
 const runnerExpecting =
   (code: number) =>
   async (args: readonly string[], env: Env = {}, replacements: Replacements = {}) => {
@@ -85,8 +88,9 @@ export const runCommand = runnerExpecting(0);
 export const runFailing = runnerExpecting(FAILED);
 
 /**
- * Runs a command that must fail, and must print nothing on standard output. If `message` is a string, it must be the
- * only line on standard error, after `petstore: `. A regular expression must match the standard error.
+ * Runs a command that must fail, and must write nothing to standard output. If `message` is a string, the command must
+ * write only the line `petstore: MESSAGE` to standard error. If `message` is a regular expression, it must match the
+ * text on standard error.
  */
 export async function expectRefusal(
   args: readonly string[],

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { expectConforms, type SeenResponse } from './conformance.ts';
+import { expectConforms, type CheckedResponse } from './conformance.ts';
 
-type Headers = SeenResponse['headers'];
+type Headers = CheckedResponse['headers'];
 
 const REX = '{"id":1,"name":"Rex","categoryId":-9223372036854775808,"status":"available"}';
 
-/** A correct answer with these changes. A header with the value `undefined` counts as missing. */
-function answer(changes: Partial<SeenResponse>, headers: Headers = {}): SeenResponse {
+/** A correct answer, except for `changes` and `headers`. A header with the value `undefined` counts as missing. */
+function answer(changes: Partial<CheckedResponse>, headers: Headers = {}): CheckedResponse {
   const { method = 'GET', path = '/v1/pets', status = 200, body = `[${REX}]` } = changes;
   const contentHeaders = {
     'content-type': 'application/json; charset=utf-8',
@@ -31,23 +31,24 @@ const HTML = { 'content-type': 'text/html; charset=utf-8' };
 const HTML_WITH_POLICY = { ...HTML, 'content-security-policy': 'x' };
 const ROOT_BODY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
 
-function error(status: number, code: string, headers?: Headers, path = '/v1/pets'): SeenResponse {
+function error(status: number, code: string, headers?: Headers, path = '/v1/pets'): CheckedResponse {
   return answer({ path, status, body: `{"code":"${code}","message":"m","status":${status}}` }, headers);
 }
 
-/** An answer on a path that is not in the OpenAPI document. It must follow only the rules for every answer. */
+/** An answer 404 on a path that is not in the OpenAPI document. Only the rules for every answer apply to it. */
 const notFound = (headers: Headers) => error(404, 'ROUTE_NOT_FOUND', headers, '/x');
 
-/** The answer to a request for a pet, with a part of its JSON replaced. */
+/** An answer of getPet, in which `replacement` replaces `part` of the JSON. */
 const pet = (part: string, replacement: string) =>
   answer({ path: '/v1/pets/1', body: REX.replace(part, replacement) }, DEPRECATED);
 
+/** An answer 500 with this body. */
 const failedAnswer = (body: string, path = '/v1/pets') => answer({ path, status: 500, body });
 const optionsAnswer = (headers: Headers) => answer({ method: 'OPTIONS', status: 204 }, headers);
 const pageAnswer = (path: string, headers: Headers) => answer({ path, body: '<!doctype html>' }, headers);
 
 // Correct answers need no test here: every HTTP test passes its answers to `expectConforms`.
-it.each<[problem: string, response: SeenResponse]>([
+it.each<[problem: string, response: CheckedResponse]>([
   ['x-request-id is missing', notFound({ 'x-request-id': undefined })],
   ['x-request-id is "a b"', notFound({ 'x-request-id': 'a b' })],
   ['x-content-type-options is missing', notFound({ 'x-content-type-options': undefined })],

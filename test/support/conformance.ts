@@ -2,8 +2,8 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { ERRORS } from '../../src/adapters/http/contract/errors.ts';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
-/** A response with its header names in lower case, as `node:http` returns them. */
-export type SeenResponse = {
+/** The response to check, with the method and the path of its request. The header names are in lower case. */
+export type CheckedResponse = {
   readonly method: string;
   /** The request target: a path with or without a query, or an absolute URL. */
   readonly path: string;
@@ -16,13 +16,13 @@ type Schema = { readonly type?: string };
 type Ref = { readonly $ref: string };
 type Header = { readonly required?: boolean; readonly schema: Schema };
 type Media = { readonly schema: Schema; readonly examples: Readonly<Record<string, unknown>> };
-type Documented = {
+type DocumentedResponse = {
   readonly headers: Readonly<Record<string, Header | Ref>>;
   readonly content: Readonly<Record<string, Media>>;
 };
 type Operation = {
   readonly operationId: string;
-  readonly responses: Readonly<Record<string, Documented | Ref>>;
+  readonly responses: Readonly<Record<string, DocumentedResponse | Ref>>;
 };
 type PathItem = Readonly<Record<string, unknown>>;
 type Document = {
@@ -34,7 +34,7 @@ const DOCUMENT_ID = 'openapi.json';
 
 const document = openApiDocument('') as Document;
 
-// This check is not exact, because a JavaScript number is a double. `parseExactly` checks every digit.
+// This check of an int64 is not exact, because a JavaScript number is a double. `parseExactly` checks every digit.
 const int64 = { type: 'number', validate: (value: number) => Math.abs(value) <= 2 ** 63 } as const;
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
@@ -45,26 +45,26 @@ const routes = Object.entries(document.paths).map(([template, item]) => {
 });
 
 const JSON_TYPE = /^application\/json; charset=utf-8$/;
-const textOfType = (type: string) => new RegExp(`^text/${type}; charset=utf-8$`);
+const textTypePattern = (type: string) => new RegExp(`^text/${type}; charset=utf-8$`);
 
 /**
- * The paths outside `/v1`, which are not in the document, with the media types of their answers. Other tests check the
- * bodies of these answers.
+ * The paths of the service that are not in the OpenAPI document, each with a pattern for the media type of an answer
+ * 200. Other tests check the bodies of these answers.
  */
 const SYSTEM_PATHS: Readonly<Record<string, RegExp>> = {
   '/': JSON_TYPE,
-  '/docs': textOfType('html'),
-  '/docs/swagger-ui.css': textOfType('css'),
-  '/docs/swagger-ui-bundle.js': textOfType('javascript'),
-  '/docs/docs.css': textOfType('css'),
-  '/docs/docs.js': textOfType('javascript'),
+  '/docs': textTypePattern('html'),
+  '/docs/swagger-ui.css': textTypePattern('css'),
+  '/docs/swagger-ui-bundle.js': textTypePattern('javascript'),
+  '/docs/docs.css': textTypePattern('css'),
+  '/docs/docs.js': textTypePattern('javascript'),
   '/livez': JSON_TYPE,
   '/readyz': JSON_TYPE,
   '/openapi.json': JSON_TYPE,
 };
 
 /** A pattern of the media type that an answer must have. */
-function mediaTypeOf({ path, status }: Pick<SeenResponse, 'path' | 'status'>): RegExp {
+function mediaTypeOf({ path, status }: Pick<CheckedResponse, 'path' | 'status'>): RegExp {
   return (status === 200 ? SYSTEM_PATHS[pathOf(path)] : undefined) ?? JSON_TYPE;
 }
 
@@ -73,7 +73,7 @@ function mediaTypeOf({ path, status }: Pick<SeenResponse, 'path' | 'status'>): R
  *
  * @throws {Error} that names every problem
  */
-export function expectConforms(response: SeenResponse): void {
+export function expectConforms(response: CheckedResponse): void {
   const problems = problemsOf(response);
   if (problems.length === 0) return;
   const { method, path, status } = response;
@@ -81,7 +81,7 @@ export function expectConforms(response: SeenResponse): void {
 }
 
 /** The problems of a response, one line each. */
-function problemsOf(response: SeenResponse): string[] {
+function problemsOf(response: CheckedResponse): string[] {
   const { status, headers, body } = response;
   const problems = commonProblems(response);
   const json = body === '' || mediaTypeOf(response) !== JSON_TYPE ? undefined : parseExactly(body, problems);
@@ -105,7 +105,7 @@ function problemsOf(response: SeenResponse): string[] {
 }
 
 /** The violations of the rules for every response, even for a response that the document does not describe. */
-function commonProblems({ method, path, status, headers, body }: SeenResponse): string[] {
+function commonProblems({ method, path, status, headers, body }: CheckedResponse): string[] {
   const problems: string[] = [];
   const check = (name: string, allowed: RegExp) => {
     const value = textOf(headers[name]);
@@ -115,8 +115,9 @@ function commonProblems({ method, path, status, headers, body }: SeenResponse): 
   check('x-request-id', /^[\w.-]{1,64}$/);
   check('x-content-type-options', /^nosniff$/);
   const type = mediaTypeOf({ path, status });
-  const isImmutable = type !== JSON_TYPE && pathOf(path) !== '/docs' && path.includes('?');
-  check('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
+  // A file of `/docs` can have its version as the query. Only the answer to the current version may be cached.
+  const isCacheable = type !== JSON_TYPE && pathOf(path) !== '/docs' && path.includes('?');
+  check('cache-control', isCacheable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
   if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
   if (status === 204) {
     for (const name of ['content-type', 'content-length']) {
@@ -135,7 +136,7 @@ function commonProblems({ method, path, status, headers, body }: SeenResponse): 
  * The problems of a response to a request for which the document has no operation. The path of the request is outside
  * `/v1`, or is unknown, or does not support the method.
  */
-function problemsOutsideDocument(response: SeenResponse): string[] {
+function problemsOutsideDocument(response: CheckedResponse): string[] {
   const { method, path, status, headers } = response;
   const isSystem = ['GET', 'HEAD'].includes(method) && Object.hasOwn(SYSTEM_PATHS, pathOf(path));
   const isDocumented =
@@ -154,8 +155,8 @@ function problemsOutsideDocument(response: SeenResponse): string[] {
 }
 
 /**
- * The problems of the body of an error. This check allows no additional fields. The schema of the document allows them,
- * because a later version may add fields.
+ * The problems of the body of an error. This check allows no additional fields. The schema of the document allows
+ * additional fields, because a later version of the service may add fields.
  */
 function errorProblems(body: unknown, status: number, media: Media | undefined): string[] {
   if (typeof body !== 'object' || body === null) return ['the body is not an Error'];
@@ -173,7 +174,7 @@ function errorProblems(body: unknown, status: number, media: Media | undefined):
   return problems;
 }
 
-function operationOf({ method, path }: SeenResponse): Operation | undefined {
+function operationOf({ method, path }: CheckedResponse): Operation | undefined {
   const pathname = pathOf(path);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
   return route?.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
@@ -184,6 +185,7 @@ function pathOf(target: string): string {
   return target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0] || '/';
 }
 
+/** Returns the part of the document to which a `$ref` points. Returns a node without `$ref` unchanged. */
 function resolve<T extends object>(node: T | Ref | undefined): T | undefined {
   if (node === undefined || !('$ref' in node)) return node;
   const keys = node.$ref.slice('#/'.length).split('/');
@@ -219,7 +221,7 @@ function schemaProblems(subject: string, schema: object, value: unknown): string
   return violations(schema, value).map(({ instancePath, message }) => `${subject}${instancePath} ${message}`);
 }
 
-/** Parses JSON. Each number that is not an int64 is a problem, because the service writes no other numbers. */
+/** Parses JSON. Adds a problem for each number that is not an int64, because the service writes only int64 numbers. */
 function parseExactly(text: string, problems: string[]): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, { source = '' }) => {

@@ -2,9 +2,10 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './process.ts';
 
+/** A code block of a document. `section` is the text of the last heading above the block. */
 export type Block = { readonly section: string; readonly language: string; readonly text: string };
 
-/** A document of this repository. */
+/** Reads a document of this repository. `path` is relative to the root of the repository. */
 export async function readDocument(path: string): Promise<string> {
   return readFile(join(ROOT, path), 'utf8');
 }
@@ -16,10 +17,10 @@ export async function readDocuments(patterns = ['docs/**/*.md']): Promise<Readon
   return new Map(await Promise.all(texts));
 }
 
-/** The code blocks of a document, each with the heading above it. */
 export function blocksOf(document: string): readonly Block[] {
   let section = '';
-  // A shell comment in a block looks like a heading, so a match is a whole block. A block in a list is indented.
+  // A comment of a shell script in a block looks like a heading. Each block is therefore matched as a whole. A block in
+  // a list is indented.
   const matches = document.matchAll(/^#+ (.*)$|^( *)```(\w*)\n([^]*?)^\2```$/gm);
   return Array.from(matches).flatMap(([, heading, indent = '', language = '', text = '']) => {
     section = heading ?? section;

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { databasePool } from './mongo-database.ts';
 import { startMongo } from './mongodb.ts';
 
+/** How often a fail point makes the server fail. */
 type Mode = 'alwaysOn' | { readonly times: number };
 
 /**
- * Enables a fail point, which makes the server fail on purpose. It stays enabled until the test is finished or the
- * returned function is called. The server needs `enableTestCommands`.
+ * Enables a fail point: a switch of MongoDB that makes the server fail on purpose. The fail point stays enabled until
+ * the test is finished or the returned function is called. `data` contains the settings of the fail point. The server
+ * needs the parameter `enableTestCommands`.
  * https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point
  */
 export async function failPoint(
@@ -25,7 +27,7 @@ export async function failPoint(
   return disable;
 }
 
-/** Starts a server that only the tests of the caller use, because some fail points affect all clients of a server. */
+/** Starts a server for the calling test file alone, because some fail points affect all clients of a server. */
 export function separateMongo() {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
@@ -36,7 +38,7 @@ export function separateMongo() {
   return { server: () => mongo, emptyDatabase: databasePool(() => mongo) };
 }
 
-/** Makes a command fail for clients of the adapter. Clients of the tests are not affected. */
+/** Makes a command fail for clients with the `appName` of the adapter. Clients of the tests have another or none. */
 export async function failCommand(
   db: Db,
   command: string,

@@ -3,13 +3,14 @@ import { onTestFinished, vi } from 'vitest';
 export type FakeClock = { advance(ms: number): void };
 
 /**
- * Stops `performance.now()` and `otherFunctions` until the end of the test: only `advance` moves the time. Call it
- * before the code under test reads the clock, because the fake clock starts at another time.
+ * Replaces `performance` and `otherGlobals` until the end of the test. Their time changes only when the test calls
+ * `advance`. A test must call `fakeClock` before the tested code reads the clock, because the fake clock and the real
+ * clock show different times.
  */
 export function fakeClock(
-  ...otherFunctions: readonly ('Date' | 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval')[]
+  ...otherGlobals: readonly ('Date' | 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval')[]
 ): FakeClock {
-  vi.useFakeTimers({ toFake: ['performance', ...otherFunctions] });
+  vi.useFakeTimers({ toFake: ['performance', ...otherGlobals] });
   onTestFinished(() => void vi.useRealTimers());
   return { advance: (ms) => void vi.advanceTimersByTime(ms) };
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { testDirectory } from './test-directory.ts';
 
-/** A named pipe that exists until the running test ends. This process is its reader, and reads only during `read`. */
+/** A named pipe that exists until the running test ends. This process reads from the pipe only during `read`. */
 export class Fifo {
   readonly path: string;
   readonly #fd: number;
@@ -16,7 +16,7 @@ export class Fifo {
 
   private constructor(path: string) {
     this.path = path;
-    // Opened for reading and writing: without a writer, a reader would see the end of the file. See fifo(7).
+    // The pipe is opened for reading and writing, because a reader without a writer sees the end of the file: fifo(7).
     this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   }
 
@@ -33,7 +33,7 @@ export class Fifo {
     return openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);
   }
 
-  /** Reads one chunk after the other until all text read so far has a match. */
+  /** Reads one chunk after the other until `pattern` matches {@link text}. */
   async read(pattern: RegExp): Promise<RegExpExecArray> {
     const reader = (this.#reader ??= this.#openReader());
     for (;;) {
@@ -46,12 +46,12 @@ export class Fifo {
     }
   }
 
-  /** All text read so far. */
+  /** The text that this process has read since the pipe was created. */
   get text(): string {
     return this.#text;
   }
 
-  /** Writes until the pipe is full. */
+  /** Writes until the pipe is full: first blocks of 4096 bytes, then single bytes in the space that is left. */
   fill(): void {
     for (const size of [4096, 1]) {
       try {

@@ -17,7 +17,7 @@ import { RawConnection } from './raw-connection.ts';
 import { RecordingLog } from './recording-log.ts';
 import { PAIR, ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
 
-/** Replacements for the parts and settings that a test has by default. */
+/** The parts and settings of a service that replace the defaults of {@link startApi}. */
 type ApiOptions = Partial<Omit<AppDependencies, 'listPets' | 'createPet' | 'getPet' | 'log'>> & {
   readonly pets?: PetRepository;
   readonly limits?: Partial<ServerLimits>;
@@ -38,12 +38,12 @@ type Request = {
 export const KEY = 'a-key-of-the-tests';
 const KEY_LABEL = 'tests';
 
-/** A verifier that knows only {@link KEY}. `fields` are properties of the caller who has this key. */
+/** A token verifier that knows only {@link KEY}. `fields` are properties of the caller that uses this key. */
 export function keyWith(fields: Partial<Caller>): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([toKnownKey({ label: KEY_LABEL, token: KEY, ...fields })]);
 }
 
-/** The service on a free port of loopback, by default with its in-memory adapters. `await using` closes it. */
+/** A running service on a free loopback port, by default with in-memory adapters. `await using` closes the service. */
 export class Api implements AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -65,7 +65,7 @@ export class Api implements AsyncDisposable {
     this.log = log;
   }
 
-  /** Sends a request with the key, and checks the answer against the OpenAPI document. */
+  /** Sends a request with {@link KEY}, and checks the answer against the OpenAPI document. */
   async request(method: string, path: string, { headers = {}, body }: Request = {}): Promise<Answer> {
     const requestHeaders = { authorization: `Bearer ${this.key}`, ...headers };
     const sentHeaders = Object.entries(requestHeaders).filter(([, value]) => value !== undefined);
@@ -123,7 +123,7 @@ export class Api implements AsyncDisposable {
     }
   }
 
-  /** Stops the server in the same way as a signal stops the service: see `HttpServer`. */
+  /** Stops listening, answers the requests in progress, and closes the connections: see `HttpServer`. */
   drain(timeoutMs: number, acceptForMs?: number): Promise<number> {
     return this.server.drain(timeoutMs, acceptForMs);
   }

@@ -23,7 +23,7 @@ export function seriesOf(text: string): Series {
 /** The version and the commit for `createMetrics` in tests that do not depend on them. */
 export const BUILD = { version: '1.2.3', commit: '0123456789ab' } as const;
 
-/** A storage in memory. `parts` replace the parts of the same name. */
+/** The ports of an in-memory storage. Each port in `parts` replaces the port of the same name. */
 export async function aStorage(parts: Partial<ServicePorts> = {}): Promise<Required<ServicePorts>> {
   const storage = await memoryStorage.openService('memory:', { autoMigrate: true, log: storageHost() });
   return { limiter: new InMemoryRateLimiter(), ...storage, ...parts };

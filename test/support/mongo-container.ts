@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 import { runAtProcessEnd } from './after-death.ts';
 
-// A program that `mongodb.ts` starts with `fork`. It has a process of its own, because testcontainers changes how a
-// process reacts to signals. It runs mongod in a container, with the arguments of the program. It sends its parent the
-// address of mongod or an error message, and removes the container when the parent disconnects or ends.
+// `mongodb.ts` starts this program with `fork`. The program has a process of its own, because testcontainers changes
+// how a process reacts to signals. The program runs mongod in a container, and passes its own arguments to mongod. The
+// program sends its parent process the address of mongod or an error message. The program removes the container when
+// the parent process disconnects or ends.
 
 /** The port of mongod inside the container. */
 const PORT = 27017;

