@@ -27,7 +27,7 @@ const PAGE_HEADERS = {
 
 export function addPublicRoutes(router: Router<State>, dependencies: Dependencies): readonly string[] {
   const { probe, isDraining, baseUrl, basePath } = dependencies;
-  /** Loaded by the first request. After a failed load, the next request loads the page again. */
+  /** After a failed load, the next request loads the page again. */
   let docs: Promise<DocsPage> | undefined;
   const loadDocs = () => {
     docs ??= loadDocsPage();

@@ -1,4 +1,4 @@
-/** Counted from 1. A column is a UTF-16 code unit, as in most editors. */
+/** Both count from 1. A column counts UTF-16 code units, as in most editors. */
 export type Position = { readonly line: number; readonly column: number };
 
 /** @param error an error of `JSON.parse`. Some messages have the offset */
@@ -13,7 +13,7 @@ const SPACE = /[ \t\n\r]*/y;
 const TOKEN = /[[\]{}:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+/y;
 const VALUE = /^(?:[[{"]|-?\d|true|false|null)/;
 
-/** The offset of the first token that is no value where a value must be, or the end of the tokens. */
+/** Returns the offset of the first token in the place of a missing value, or else the end of the tokens. */
 function firstMisplacedToken(text: string): number {
   // The text must begin with a value, as if a colon came before.
   let previous = ':';

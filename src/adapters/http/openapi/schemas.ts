@@ -4,10 +4,9 @@ import { ErrorBody, NewPet, Pet, Pets, PetStatus } from '../contract/schemas.ts'
 
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** The schemas with a name in the OpenAPI document. */
-const NAMED = { PetStatus, NewPet, Pet, Pets, Error: ErrorBody };
+const NAMED_SCHEMAS = { PetStatus, NewPet, Pet, Pets, Error: ErrorBody };
 
-const CONFIG = {
+const CONVERSION_CONFIG = {
   target: 'openapi-3.0',
   // After parsing, a parameter made of digits is an integer.
   typeMode: 'output',
@@ -27,26 +26,26 @@ const CONFIG = {
 } satisfies ConversionConfig;
 
 export function componentSchemas(): JsonObject {
-  return toJsonSchemaDefs(NAMED, CONFIG);
+  return toJsonSchemaDefs(NAMED_SCHEMAS, CONVERSION_CONFIG);
 }
 
-export function schemaRef(name: keyof typeof NAMED): JsonObject {
+export function schemaRef(name: keyof typeof NAMED_SCHEMAS): JsonObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
 type Piped = { readonly pipe?: readonly unknown[] };
 
 export function parameter(location: 'path' | 'query', name: string, schema: v.GenericSchema): JsonObject {
-  const { description, example, ...inline } = toJsonSchema(schema, CONFIG) as JsonObject;
+  const { description, example, ...inline } = toJsonSchema(schema, CONVERSION_CONFIG) as JsonObject;
   // The parsed value may have a named schema.
   const { pipe = [] } = ('wrapped' in schema ? schema.wrapped : schema) as Piped;
-  const [named] = Object.entries(NAMED).find(([, each]) => pipe.includes(each)) ?? [];
+  const [schemaName] = Object.entries(NAMED_SCHEMAS).find(([, each]) => pipe.includes(each)) ?? [];
   return {
     name,
     in: location,
     description,
     required: location === 'path',
     example,
-    schema: named === undefined ? inline : schemaRef(named as keyof typeof NAMED),
+    schema: schemaName === undefined ? inline : schemaRef(schemaName as keyof typeof NAMED_SCHEMAS),
   };
 }

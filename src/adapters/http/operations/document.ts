@@ -22,7 +22,7 @@ const introduction = (base: string) =>
   `The rules of every operation are at [${base}/docs](${base}/docs#rules): authentication, requests, limits, rate ` +
   'limits, browsers, answers, errors and compatibility.';
 
-const API_KEY: JsonObject = {
+const API_KEY_SCHEME: JsonObject = {
   type: 'http',
   scheme: 'bearer',
   description:
@@ -31,15 +31,15 @@ const API_KEY: JsonObject = {
     'letters and digits. The operator may configure other keys.',
 };
 
-const BODY =
+const BODY_RULES =
   'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
   `charset except utf-8. \`Content-Encoding\` is identity or absent. At most ${MAX_BODY_BYTES} bytes.`;
 
-/** The part that does not depend on the base URL. */
+/** Cached, because it does not depend on the base URL. */
 let operationsPart: JsonObject | undefined;
 
 /**
- * OpenAPI 3.0.3, from the schemas and limits that the service enforces.
+ * Describes the API by the schemas and limits that the service enforces.
  *
  * @param base without a trailing slash, such as `https://petstore.example`
  */
@@ -74,7 +74,7 @@ export function describeOperations(operations: readonly Operation[]): JsonObject
       schemas: componentSchemas(),
       headers: Object.assign({}, HEADERS, ...announcements) as JsonObject,
       responses: sharedFailures(),
-      securitySchemes: { apiKey: API_KEY },
+      securitySchemes: { apiKey: API_KEY_SCHEME },
     },
   };
 }
@@ -114,7 +114,7 @@ function describe(operation: Operation, allow: string): JsonObject {
     ...(deprecation && { deprecated: true, 'x-sunset': sunsetDay(deprecation) }),
     parameters: [...queryParameters, ...parameters],
     ...(requestBody && {
-      requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
+      requestBody: { description: BODY_RULES, required: true, content: { 'application/json': requestBody } },
     }),
     responses: {
       401: ownError('Unauthorized'),

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 
-/** The most answers that are sent together. They take about 1 ms. */
-const MAX_ANSWERS = 32;
+/** Sending a full batch takes about 1 ms. */
+const MAX_ANSWERS_PER_BATCH = 32;
 
 let pendingSends: (() => void)[] = [];
 
@@ -15,7 +15,7 @@ function sendAll(): void {
 export class BatchedResponse extends ServerResponse {
   #isEnding = false;
 
-  /** Only the first call has an effect. The answer is sent before the event loop waits for events. */
+  /** The answer is sent before the event loop waits for events. */
   override end(body?: unknown): this {
     if (this.#isEnding) return this;
     this.#isEnding = true;
@@ -24,7 +24,7 @@ export class BatchedResponse extends ServerResponse {
     const content = typeof body === 'string' && body.length > 16_384 ? Buffer.from(body) : body;
     const count = pendingSends.push(() => super.end(content));
     if (count === 1) setImmediate(sendAll);
-    else if (count === MAX_ANSWERS) sendAll();
+    else if (count === MAX_ANSWERS_PER_BATCH) sendAll();
     return this;
   }
 }

@@ -17,14 +17,14 @@ export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean 
   return httpVersion !== '1.0' || coding !== undefined;
 }
 
-const REFUSALS = new Map([
+const REFUSAL_BY_ERROR_CODE = new Map([
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusals.CHUNK_EXTENSIONS_TOO_LARGE],
   ['ERR_HTTP_REQUEST_TIMEOUT', refusals.REQUEST_TIMEOUT],
   ['HPE_INVALID_METHOD', refusals.UNKNOWN_HTTP_METHOD],
 ]);
 
 export function refusalOf({ code = '', rawPacket = Buffer.of() }: ClientError): RequestRefused {
-  if (code !== 'HPE_HEADER_OVERFLOW') return REFUSALS.get(code) ?? refusals.NOT_HTTP;
+  if (code !== 'HPE_HEADER_OVERFLOW') return REFUSAL_BY_ERROR_CODE.get(code) ?? refusals.NOT_HTTP;
   // If a long URL arrives in several pieces, the answer is a 431, which is also correct.
   return LONG_URL.test(rawPacket.toString('latin1')) ? refusals.URL_TOO_LONG : refusals.HEADERS_TOO_LARGE;
 }

@@ -25,10 +25,10 @@ type Service = { readonly handle: RequestListener; readonly log: Pick<RequestLog
 export class Connection {
   readonly #socket: Socket;
   readonly #service: Service;
-  /** The responses of requests without an answer, the oldest first. Ignored requests come last. */
+  /** The oldest response is first. Responses of ignored requests come last. */
   readonly #pendingResponses: ServerResponse[] = [];
   #lastHandledResponse: ServerResponse | undefined;
-  /** The response of the latest request that is not ignored. `undefined` before the first request. */
+  /** The response of the latest request that is not ignored. */
   latestResponse: ServerResponse | undefined;
   #ignoresRequests = false;
   /** Whether the answer to the latest request ends the connection. */
