@@ -14,7 +14,7 @@ const CONVERSION_CONFIG = {
   ignoreActions: ['check'],
   overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
   overrideSchema: ({ valibotSchema, jsonSchema }) => {
-    // No bounds, because tools that read numbers as doubles would round them.
+    // No bounds, because tools that read numbers as doubles would round the bounds.
     if (valibotSchema.type === 'bigint') return { type: 'integer', format: 'int64' };
     if (valibotSchema.type !== 'optional') return undefined;
     const { $ref, default: _, ...rest } = jsonSchema;

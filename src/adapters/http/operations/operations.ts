@@ -24,11 +24,11 @@ export function announceDeprecations(operations: readonly Operation[], baseUrl: 
   });
   return (ctx, next) => {
     const { path, method } = ctx;
-    const found = deprecated.find(
+    const match = deprecated.find(
       ({ pattern, methodsOfOthers }) => pattern.test(path) && !methodsOfOthers.includes(method),
     );
-    if (found !== undefined) {
-      ctx.set({ ...found.headers, Link: deprecationLink(baseUrl(ctx.req), found.name) });
+    if (match !== undefined) {
+      ctx.set({ ...match.headers, Link: deprecationLink(baseUrl(ctx.req), match.name) });
     }
     return next();
   };
