@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 
-/** Sending a full batch takes about 1 ms. */
-const MAX_ANSWERS_PER_BATCH = 32;
+/** The answers of a full batch take about 1 ms. */
+const MAX_ANSWERS = 32;
 
 let pendingSends: (() => void)[] = [];
 
@@ -24,7 +24,7 @@ export class BatchedResponse extends ServerResponse {
     const content = typeof body === 'string' && body.length > 16_384 ? Buffer.from(body) : body;
     const count = pendingSends.push(() => super.end(content));
     if (count === 1) setImmediate(sendAll);
-    else if (count === MAX_ANSWERS_PER_BATCH) sendAll();
+    else if (count === MAX_ANSWERS) sendAll();
     return this;
   }
 }
