@@ -12,7 +12,7 @@ import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 const MAX_WAITING_CONNECTIONS = 4096;
 
 /** How often the memory is measured, and how often a drain closes idle connections. */
-const CHECK_INTERVAL_MS = 50;
+const INTERVAL_MS = 50;
 
 const REQUESTS_PER_MEASUREMENT = 4_096;
 
@@ -66,7 +66,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const connections = new Map<Socket, Connection>();
   let newRequests = 0;
   const measure = () => cutOffGreatest(connections, limits.maxHeldBytes, log);
-  const measureTimer = setInterval(measure, CHECK_INTERVAL_MS).unref();
+  const measureTimer = setInterval(measure, INTERVAL_MS).unref();
   server.once('close', () => clearInterval(measureTimer));
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     const connection = new Connection(socket, { handle, log });
@@ -143,7 +143,7 @@ async function close(server: Server, connections: Connections, timeoutMs: number
   const findUnread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0);
   const idleTimer = setInterval(() => {
     if (performance.now() >= graceEndsMs && findUnread().length === 0) server.closeIdleConnections();
-  }, CHECK_INTERVAL_MS);
+  }, INTERVAL_MS);
   const cutOffTimer = setTimeout(() => {
     const unreadSockets = findUnread();
     server.closeIdleConnections();
