@@ -61,6 +61,7 @@ export class ConfirmedReads {
   }
 
   /**
+   * @param timeoutMs the limit for the read with its retries and confirmations
    * @param isMiss whether the read is repeated after a confirmation. Default: never
    * @throws {StorageUnavailable} after `timeoutMs`, or immediately if no retry can succeed
    */

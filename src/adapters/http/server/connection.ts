@@ -28,7 +28,7 @@ export class Connection {
   /** The oldest response is first. Responses of ignored requests come last. */
   readonly #pendingResponses: ServerResponse[] = [];
   #lastHandledResponse: ServerResponse | undefined;
-  /** The response of the latest request that is not ignored. */
+  /** The response of the latest request that is not ignored. `undefined` before the first request. */
   latestResponse: ServerResponse | undefined;
   #ignoresRequests = false;
   /** Whether the answer to the latest request ends the connection. */

@@ -102,7 +102,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 
   server.listen({ host, port, backlog: MAX_WAITING_CONNECTIONS });
   await once(server, 'listening');
-  // From here on, an error means that a connection was not accepted.
+  // From here on, an error means that a connection was not accepted. The server goes on.
   server.on('error', (error) => log.failed(error, undefined));
   const httpServer = {
     port: (server.address() as AddressInfo | null)?.port ?? port,

@@ -122,7 +122,7 @@ async function waitForPrimary(client: MongoClient): Promise<Document> {
   }
 }
 
-/** Changes only errors of the driver and of the system. */
+/** @returns a {@link StorageSetupError} for an error of the driver or the system; any other error unchanged */
 export function toSetupError(client: MongoClient, error: unknown): unknown {
   // An unknown host name or an unreadable certificate is not a MongoError.
   const isSystemError = error instanceof Error && 'code' in error;

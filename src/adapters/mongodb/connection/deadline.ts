@@ -15,6 +15,7 @@ type PrimaryState = {
 };
 
 export class Deadline {
+  /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly #timeoutMs: number;
   readonly #primary: PrimaryState | undefined;

@@ -35,12 +35,17 @@ export class PrimaryWatch {
     client.on('topologyClosed', () => void (this.hasPrimary = true));
   }
 
-  /** @throws {StorageUnavailable} after `timeoutMs` at the latest */
+  /**
+   * Shortens the limit to half a second when there has been no primary for longer than an election takes.
+   *
+   * @throws {StorageUnavailable} after `timeoutMs` at the latest
+   */
   withDeadline<T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const deadline = new Deadline(this.#limitMs(timeoutMs), this);
     return deadline.limit(work(deadline));
   }
 
+  /** Resolves when there is a primary, or after `MAX_WAIT_MS`. */
   waitForPrimary(): Promise<void> {
     if (this.#waiter === undefined) setTimeout(() => this.#wake(), MAX_WAIT_MS);
     return (this.#waiter ??= Promise.withResolvers<void>()).promise;
