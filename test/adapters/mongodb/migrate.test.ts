@@ -19,7 +19,7 @@ const emptyDatabase = databasePool(() => mongo!);
 
 type Database = Awaited<ReturnType<typeof freshDatabase>>;
 
-/** Everything that a migration creates. */
+/** Everything that a migration creates: the collections, validators, indexes and the schema version. */
 async function schemaOf({ db }: Database) {
   const infos = await db.listCollections({}, { nameOnly: false }).toArray();
   const names = infos.map(({ name }) => name).toSorted();
@@ -33,6 +33,7 @@ async function schemaOf({ db }: Database) {
 }
 
 const ID_INDEX = { v: 2, name: '_id_', key: { _id: 1 } };
+/** The indexes that a migration creates, by collection. */
 const INDEXES = {
   api_keys: [ID_INDEX],
   pets: [
@@ -56,20 +57,21 @@ const INDEXES = {
 
 describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
   it('creates each collection once, even when ten migrations run at the same time', async () => {
-    const [migrated, unmigrated] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
-    const schema = await schemaOf(migrated);
-    expect(await migrate(migrated.url)).toStrictEqual({ database: migrated.db.databaseName, from: 4, to: 4 });
-    using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
-    const results = await Promise.all(numbers(10).map(() => migrate(unmigrated.url)));
-    // A service closes a socket after 8 s without data. A migration does not, because it may build an index for longer.
-    expect(limitSocket).not.toHaveBeenCalledWith(8_000);
+    const [database, newDatabase] = [await emptyDatabase(), await freshDatabase(mongo!, { migrated: false })];
+    const schema = await schemaOf(database);
+    expect(await migrate(database.url)).toStrictEqual({ database: database.db.databaseName, from: 4, to: 4 });
+    using socketTimeouts = vi.spyOn(Socket.prototype, 'setTimeout');
+    const results = await Promise.all(numbers(10).map(() => migrate(newDatabase.url)));
+    // A service closes a socket after 8 s without data. A migration does not, because the build of an index
+    // may take longer.
+    expect(socketTimeouts).not.toHaveBeenCalledWith(8_000);
 
     // The last test of this file checks which documents the validators accept.
     expect(Object.keys(schema.validators)).toStrictEqual(expect.arrayContaining(Object.keys(INDEXES)));
     expect(schema).toMatchObject({ indexes: INDEXES, versions: [{ _id: 'petstore', version: 4 }] });
     expect(results.map(({ to }) => to)).toStrictEqual(numbers(10).map(() => 4));
-    expect(await schemaOf(migrated)).toStrictEqual(schema);
-    expect(await schemaOf(unmigrated)).toStrictEqual(schema);
+    expect(await schemaOf(database)).toStrictEqual(schema);
+    expect(await schemaOf(newDatabase)).toStrictEqual(schema);
   });
 
   it('keeps the existing pets, and the next inserted pet is assigned a greater id', async () => {
@@ -116,6 +118,7 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
     expect(await schemaOf(database)).toStrictEqual(before);
   });
 
+  // A step is a numbered change of the schema. The fields stand for a step that this build does not know.
   it.each([{ step: 1 }, { begun: 1 }])('changes no schema of a later build: %j', async (laterFields) => {
     const database = await freshDatabase(mongo!);
     const { url, db, pets } = database;
@@ -136,7 +139,7 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
     await expect(probe.check()).rejects.toThrow('lacks the index "idem.k_1"');
   });
 
-  it('reports a change that another program makes during the migration', async () => {
+  it('rejects if another program removes a validator during the migration, and succeeds when it is run again', async () => {
     const { url: direct, db } = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(direct);
     const removeValidator = () => db.command({ collMod: 'pets', validator: {} });
@@ -148,11 +151,11 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
   });
 
   it.each([
-    { name: 'pets', what: 'pet', when: 'existed before' },
-    { name: 'api_keys', what: 'API key', when: 'existed before' },
-    { name: 'rate_limits', what: 'rate limit count', when: 'existed before' },
-    { name: 'pets', what: 'pet', when: 'was added during the migration' },
-  ])('rejects with the _id of a document that $when and is no valid $what', async ({ name, what, when }) => {
+    { name: 'pets', kind: 'pet', when: 'existed before' },
+    { name: 'api_keys', kind: 'API key', when: 'existed before' },
+    { name: 'rate_limits', kind: 'rate limit count', when: 'existed before' },
+    { name: 'pets', kind: 'pet', when: 'was added during the migration' },
+  ])('rejects, and names the _id of an invalid $kind that $when', async ({ name, kind, when }) => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const { url, proxy } = await throughProxy(database.url);
     const insert = () => database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
@@ -163,40 +166,44 @@ describe.skipIf(mongo === undefined)(`a migration of MongoDB${noMongo}`, () => {
     await expect(migrate(url)).rejects.toThrow(
       new StorageSetupError(
         `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
-          `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
+          `that is not a valid ${kind} (_id: "Rex"); repair or remove it, then migrate again`,
       ),
     );
+    // A document that existed before is found before the migration changes anything. A document that was added during
+    // the migration is found after all four collections were created, but before the schema has a version.
     const [collections, versions] = existedBefore ? [[name], []] : [{ length: 4 }, [{ step: 0, begun: 0 }]];
     expect(await schemaOf(database)).toMatchObject({ collections, versions });
     await expect(openService(database.url)).rejects.toThrow('has no petstore schema');
   });
 });
 
-const at = new Date(1_797_000_000_001);
+const date = new Date(1_797_000_000_001);
 const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
-/** Reserves the ids from 7 to 9. */
+/** A fence is a document that is not a pet and reserves ids: here the ids from 7 to 9. */
 const fence = { _id: new Double(7), upTo: 9n };
 const key = {
   _id: '0123456789abcdef',
   label: 'tom',
   digest: '0123456789abcdef'.repeat(4),
   scopes: ['pets:read'],
-  createdAt: at,
+  createdAt: date,
 };
 const fullKey = {
   ...key,
   scopes: ['pets:read', 'pets:write'],
-  expiresAt: at,
+  expiresAt: date,
   rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
-  revokedAt: at,
-  lastUsedAt: at,
+  revokedAt: date,
+  lastUsedAt: date,
 };
-const storedCount = { _id: 'tom', key: 'k', points: 1, expire: at };
-type Row = readonly [collection: string, what: string, document: Document & { _id: unknown }];
+const storedCount = { _id: 'tom', key: 'k', points: 1, expire: date };
+/** A document, and what the document has or is. */
+type Row = readonly [collection: string, description: string, document: Document & { _id: unknown }];
 
-const ACCEPTED: readonly Row[] = [
+/** Documents that the validators accept. */
+const VALID_ROWS: readonly Row[] = [
   ['pets', 'a pet', pet],
-  ['pets', 'a fence, which reserves ids', fence],
+  ['pets', 'a fence', fence],
   ['pets', 'a name of 255 emoji', { ...pet, name: '\u{1f415}'.repeat(255) }],
   ['pets', 'a field that this build does not know', { ...pet, later: true }],
   ['api_keys', 'a key', key],
@@ -205,7 +212,8 @@ const ACCEPTED: readonly Row[] = [
   ['api_keys', 'a field that this build does not know', { ...key, later: true }],
   ['rate_limits', 'a count', storedCount],
 ];
-const REFUSED: readonly Row[] = [
+/** Documents that the validators refuse. */
+const INVALID_ROWS: readonly Row[] = [
   ['pets', 'a categoryId that is a double', { ...pet, categoryId: 7.5 }],
   ['pets', 'an _id that is an int32', { ...pet, _id: 1 }],
   ['pets', 'an _id of 0', { ...pet, _id: 0n }],
@@ -214,32 +222,32 @@ const REFUSED: readonly Row[] = [
   ['pets', 'an empty name', { ...pet, name: '' }],
   ['pets', 'a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
   ['pets', 'an unknown status', { ...pet, status: 'gone' }],
-  ['pets', 'an op that is a string', { ...pet, op: 'x' }],
+  ['pets', 'an "op" that is a string', { ...pet, op: 'x' }],
   ['pets', 'an idempotency key without a fingerprint', { ...pet, idem: { k: 'x' } }],
-  ['pets', 'a fence whose _id is a long, as only pets may have', { ...fence, _id: 7n }],
+  ['pets', 'a fence whose _id is a long, like the _id of a pet', { ...fence, _id: 7n }],
   ['pets', 'a fence whose field "upTo" is a double', { ...fence, upTo: new Double(9) }],
-  ['api_keys', 'an _id that is not an id', { ...key, _id: 'tom' }],
+  ['api_keys', 'an _id that is not 16 hex digits', { ...key, _id: 'tom' }],
   ['api_keys', 'a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
   ['api_keys', 'no digest', { ...key, digest: undefined }],
   ['api_keys', 'a short digest', { ...key, digest: key.digest.slice(1) }],
   ['api_keys', 'no scope', { ...key, scopes: [] }],
   ['api_keys', 'a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
   ['api_keys', 'an unknown scope', { ...key, scopes: ['pets:delete'] }],
-  ['api_keys', 'a scope outside of a list', { ...key, scopes: 'pets:read' }],
+  ['api_keys', 'scopes that are not in a list', { ...key, scopes: 'pets:read' }],
   ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
-    (field): Row => ['api_keys', `${field} as a string`, { ...fullKey, [field]: at.toISOString() }],
+    (field): Row => ['api_keys', `${field} as a string`, { ...fullKey, [field]: date.toISOString() }],
   ),
-  ['api_keys', 'a rate limit of 0 requests', { ...fullKey, rateLimit: { requests: 0, seconds: 1 } }],
-  ['api_keys', 'over 10^9 requests', { ...fullKey, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
-  ['api_keys', 'over 86,400 seconds', { ...fullKey, rateLimit: { requests: 1, seconds: 86_401 } }],
+  ['api_keys', 'a limit of 0 requests', { ...fullKey, rateLimit: { requests: 0, seconds: 1 } }],
+  ['api_keys', 'a limit over 10^9', { ...fullKey, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
+  ['api_keys', 'a limit per 86,401 seconds', { ...fullKey, rateLimit: { requests: 1, seconds: 86_401 } }],
   ['rate_limits', 'an "expire" that is a string', { ...storedCount, expire: '2026-11-21' }],
   ['rate_limits', 'an "expire" that is null', { ...storedCount, expire: null }],
   ['rate_limits', 'no key', { ...storedCount, key: undefined }],
-  ['rate_limits', 'half a point', { ...storedCount, points: 0.5 }],
+  ['rate_limits', 'points that are not an integer', { ...storedCount, points: 0.5 }],
 ];
 
 it.skipIf(mongo === undefined)(
-  `the validators of MongoDB accept the documents of this build, and refuse damaged ones${noMongo}`,
+  `the validators of MongoDB accept valid documents, and refuse damaged documents${noMongo}`,
   async () => {
     const { db } = await emptyDatabase();
     /** Empties the collection of the row, and inserts the document of the row. */
@@ -248,8 +256,9 @@ it.skipIf(mongo === undefined)(
       await collection.deleteMany({});
       await collection.insertOne(document);
     };
-    for (const row of ACCEPTED) await expect(insert(row), `${row[0]}: ${row[1]}`).resolves.toBeUndefined();
-    for (const row of REFUSED) {
+    for (const row of VALID_ROWS) await expect(insert(row), `${row[0]}: ${row[1]}`).resolves.toBeUndefined();
+    for (const row of INVALID_ROWS) {
+      // The code 121 is DocumentValidationFailure.
       await expect(insert(row), `${row[0]}: ${row[1]}`).rejects.toMatchObject({ code: 121 });
     }
   },

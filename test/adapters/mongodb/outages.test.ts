@@ -8,12 +8,11 @@ import { callAll } from '../../contracts/storage-kind.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { freshDatabase, openClient, openService, throughProxy } from '../../support/mongo-database.ts';
 import { noMongo, mongo } from '../../support/shared-mongo.ts';
-import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
-// A deadline that no test reaches.
+/** No call of a test takes this long. */
 const LONG_TIMEOUT_MS = 1_000_000;
-const UNAVAILABLE = { kind: 'storage-unavailable' };
+const UNAVAILABLE_ERROR = { kind: 'storage-unavailable' };
 
 describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}`, () => {
   async function openThroughProxy() {
@@ -29,7 +28,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
     return { ports, client, proxy, url: proxyUrl };
   }
 
-  // The contract of a storage (test/contracts/storage-kind.ts) tests the calls of the other ports.
+  // test/contracts/storage-kind.ts tests the calls of pets and API keys during an outage.
   it('the probe rejects within its deadline, and succeeds again after the outage', async () => {
     const { proxy, url } = await openThroughProxy();
     const { probe } = await openService(url);
@@ -37,18 +36,20 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
     proxy.stall();
 
     const message = 'MongoDB did not complete the call within 1500 ms';
-    await expect(probe.check()).rejects.toMatchObject({ ...UNAVAILABLE, message });
+    await expect(probe.check()).rejects.toMatchObject({ ...UNAVAILABLE_ERROR, message });
     proxy.resume();
     await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
   });
 
-  // A close of the driver alone would take 2 s: it waits for a new connection, on which it wants to end its sessions.
+  // The driver alone would need 2 s, because it waits for a new connection on which it can end its sessions. The
+  // storage stops waiting for the driver after 1.5 s.
   it('closing the storage takes less than 1.9 s even if a call on the only connection has no reply', async () => {
     const { proxy, url } = await openThroughProxy();
     const { pets, close } = await openService(`${url}${url.includes('?') ? '&' : '?'}maxPoolSize=1`);
     await pets.insert(aPet());
     proxy.stall();
-    const calls = numbers(1).map(() => pets.findById(1n).catch((error: unknown) => error));
+    const call = pets.findById(1n).catch((error: unknown) => error);
+    // The event loop turns 200 times, so that the call is sent and occupies the connection.
     for (let n = 0; n < 200; n++) await new Promise(setImmediate);
     const closeBeganMs = performance.now();
 
@@ -56,7 +57,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
 
     expect(performance.now() - closeBeganMs).toBeLessThan(1_900);
     proxy.resume();
-    for (const error of await Promise.all(calls)) expect(error).toMatchObject(UNAVAILABLE);
+    expect(await call).toMatchObject(UNAVAILABLE_ERROR);
   });
 
   it('every call waits, and succeeds if the server recovers before the deadline of the call', async () => {
@@ -70,14 +71,14 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
     expect((await calling).filter(({ status }) => status === 'rejected')).toStrictEqual([]);
   });
 
-  it('a close of the storage immediately rejects all pending calls, and calls after the close are rejected immediately', async () => {
+  it('closing the client immediately rejects the pending calls and all later calls', async () => {
     const { ports, client, proxy } = await openThroughProxy();
     proxy.stall();
     const pendingCalls = callAll(ports);
     const closing = client.close();
 
     for (const outcomes of [await pendingCalls, await callAll(ports)]) {
-      expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 'rejected', reason: UNAVAILABLE })));
+      expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 'rejected', reason: UNAVAILABLE_ERROR })));
     }
     // The driver finishes its close when it has the reply to its command `endSessions`.
     proxy.resume();
@@ -86,7 +87,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
 });
 
 it.skipIf(mongo === undefined)(
-  `the probe of MongoDB reports the storage as unavailable when the schema version changes${noMongo}`,
+  `the probe of MongoDB rejects when the schema version is wrong or the database is removed, and succeeds after a migration${noMongo}`,
   async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe } = await openService(url);

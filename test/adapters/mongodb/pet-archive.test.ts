@@ -23,11 +23,11 @@ import { rex } from '../../support/pets.ts';
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
-  it('may count pets for ten minutes without a reply, although a service closes a socket after 8 s without data', async () => {
+  it('waits up to ten minutes for a count of the pets, although a service closes a socket after 8 s without data', async () => {
     const { url } = await emptyDatabase();
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const archive = await openArchive(proxyUrl);
-    using limitSocket = vi.spyOn(Socket.prototype, 'setTimeout');
+    using socketTimeouts = vi.spyOn(Socket.prototype, 'setTimeout');
     const clock = fakeClock('setTimeout', 'clearTimeout');
     const heldCount = proxy.hold('aggregate');
     const counting = archive.count(1n);
@@ -35,8 +35,8 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
     clock.advance(599_000);
     forwardCount();
     expect(await counting).toBe(0);
-    // The driver sets limits on the sockets of its monitor, which are shorter than 8 s.
-    expect(limitSocket).not.toHaveBeenCalledWith(8_000);
+    // The driver also sets timeouts on the sockets of its monitor, but these timeouts are shorter than 8 s.
+    expect(socketTimeouts).not.toHaveBeenCalledWith(8_000);
   });
 
   it('reports a pet that the validator refuses as a refused record, not as an outage', async () => {
@@ -49,10 +49,10 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
     await expect(archive.write([firstPet!, invalidPet])).rejects.toThrow('a validator of MongoDB');
   });
 
-  /** A fence: a document in place of a pet. It reserves the ids from its `_id` to `upTo`. */
+  /** A fence is a document that is not a pet. A fence reserves the ids from its `_id` to `upTo`. */
   const fence = (_id: number, upTo: bigint) => ({ _id, upTo });
 
-  /** Opens an archive beside the repository of a running service, which has stored the pet 1. */
+  /** Opens an archive, and the repository of a service on the same database. The service has stored the pet 1. */
   async function openBesideService() {
     const { url, db, pets } = await emptyDatabase();
     const { repository } = await openRepository(url);
@@ -66,10 +66,11 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
   it.each([
     ['one reservation', [500n]],
     ['a reservation and then a smaller reservation', [500n, 70n]],
-  ])('makes running services assign greater ids immediately after %s', async (_, reservedIds) => {
+  ])('makes a running service skip the reserved ids immediately after %s', async (_, reservedIds) => {
     const { archive, insertNext, storedFences, pets } = await openBesideService();
     for (const id of reservedIds) await archive.reserve(id);
 
+    // The first fence takes the next id of the service. The second fence takes the last reserved id.
     expect(await storedFences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
     expect(await pets.countDocuments()).toBe(3);
     expect(await insertNext()).toBe(501n);
@@ -77,23 +78,25 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
   });
 
   it.each([
-    ['the same id', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
-    ['a greater id', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
-  ])('completes an interrupted reservation when it reserves up to %s', async (_, id, expected, nextId) => {
+    ['500', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
+    ['600', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
+  ])('completes a partial reservation up to 500 if it reserves up to %s', async (_, id, fences, nextId) => {
     const { url, db, archive, repository, insertNext, storedFences } = await openBesideService();
+    // The partial reservation has only the first of its two fences.
     await putFence(db, 2n, 500n);
-    // Each repository tries to insert an invalid pet. The insert stores nothing, but finds the fence.
+    // Both repositories find the fence by an insert that stores nothing, because its pet is invalid. They therefore
+    // skip the ids up to 500 before the reservation is completed.
     await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
     const { repository: secondRepository } = await openRepository(url);
     await expect(secondRepository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
     await archive.reserve(id);
 
-    expect(await storedFences()).toStrictEqual(expected);
+    expect(await storedFences()).toStrictEqual(fences);
     expect(await insertNext()).toBe(nextId);
     expect((await secondRepository.insert(rex)).id).toBe(nextId + 1n);
   });
 
-  it('replaces fences by the pets that it writes with the same ids', async () => {
+  it('replaces fences by the pets that it writeCount with the same ids', async () => {
     const { archive, insertNext, storedFences } = await openBesideService();
     await archive.reserve(4n);
     const writtenPets = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));
@@ -116,9 +119,9 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
   });
 
   it.each<readonly [string, Partial<ArchivedPet>, object]>([
-    ['accepts the same pet', {}, { status: 'fulfilled' }],
+    ['accepts an equal pet', {}, { status: 'fulfilled' }],
     ['refuses a different pet', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
-  ])('%s when another archive has just replaced the fence by a pet', async (_, fields, outcome) => {
+  ])('%s when another archive has just replaced the fence of its id by a pet', async (_, fields, outcome) => {
     const { url } = await freshDatabase(mongo!);
     const { url: proxyUrl, proxy } = await throughProxy(url);
     const slowArchive = await openArchive(proxyUrl);
@@ -127,6 +130,7 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
     const heldDelete = proxy.hold('delete');
     const writing = Promise.allSettled([slowArchive.write([anArchivedPet({ id: 4n, ...fields })])]);
     const forwardDelete = await heldDelete;
+    // The slow archive has found the fence, but its command that deletes the fence is held.
     await fastArchive.write([anArchivedPet({ id: 4n })]);
     forwardDelete();
 
@@ -138,31 +142,33 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
 it.each([
   ['a pet with an idempotency key', { idempotency: idempotencyFor('a') }],
   ['a pet without an idempotency key', {}],
-])('an archive in MongoDB writes %s again until a majority has the pet', async (_, fields) => {
+])('an archive in MongoDB writeCount %s again until a majority has the pet', async (_, fields) => {
   const pet = anArchivedPet({ id: 1n, ...fields });
-  // The documents that a majority has, at the first read and at the second read.
+  // The results of the two reads of what a majority has: only the second read shows the pet.
   const majorityReads = [[], [toPetDocument(pet, pet.idempotency)]];
-  let writes = 0;
+  let writeCount = 0;
   const clock = fakeClock('setTimeout', 'clearTimeout');
   const pets = {
     async insertMany() {
-      writes++;
-      // The three writes take 60 s. A server keeps the transaction of a killed import for this time.
+      writeCount++;
+      // The three writeCount take 60 s in total. The archive must retry at least as long, because a server keeps the
+      // transaction of a killed import for 60 s.
       clock.advance(20_000);
-      // The first write stores the pet, but times out as it waits for a majority (64). A later write is a duplicate.
-      const [code, writeErrors] = writes === 1 ? [64, []] : [11_000, [{ code: 11_000, index: 0 }]];
+      // The first write stores the pet, but its wait for a majority times out (code 64). MongoDB therefore rejects each
+      // later write as a duplicate (code 11,000).
+      const [code, writeErrors] = writeCount === 1 ? [64, []] : [11_000, [{ code: 11_000, index: 0 }]];
       const error = new MongoBulkWriteError({ message: 'not durable', code }, {} as BulkWriteResult);
       throw Object.assign(error, { writeErrors });
     },
     find: () => ({ toArray: async () => majorityReads.shift() }),
-    // No other pet has the idempotency key. Any other query confirms the primary.
+    // The query for another pet with the same idempotency key finds none. The only other query confirms the primary.
     findOne: async (filter: Document) => ('idem.k' in filter && '_id' in filter ? null : { _id: 2 }),
   };
   const db = { client: new EventEmitter(), collection: () => pets } as unknown as Db;
 
   await new MongoPetArchive(db, new ConfirmedReads(db)).write([pet]);
 
-  expect([writes, majorityReads]).toStrictEqual([3, []]);
+  expect([writeCount, majorityReads]).toStrictEqual([3, []]);
 });
 
 /** Opens an archive as a command does, and closes the archive when the test is finished. */

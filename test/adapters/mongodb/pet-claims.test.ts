@@ -11,25 +11,29 @@ import { noMongo, mongo } from '../../support/shared-mongo.ts';
 import { aPet, rex } from '../../support/pets.ts';
 import { FAILED, runService } from '../../support/process.ts';
 
-/** A pet that is inserted without a repository. */
+/** A pet that a test inserts without a repository. It stands for a pet of another service. */
 const foreignPet = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const emptyDatabase = databasePool(() => mongo!);
 
-/** Opens a repository and inserts a pet, so that it knows the greatest id. Records the ids of each insert command. */
+/**
+ * Opens a repository, which stands for a service. Inserts a pet, so that the repository knows the greatest id.
+ * Each entry of `sentIds` has the ids in one insert command.
+ */
 async function openWithPet(url: string, timeoutMs?: number) {
   const service = await openRepository(url, timeoutMs);
-  const inserts: number[][] = [];
+  const sentIds: number[][] = [];
   service.client.on('commandStarted', ({ commandName, command }) => {
     if (commandName !== 'insert') return;
     expect(command['ordered']).toBe(true);
-    inserts.push(command['documents'].map(({ _id }: Document) => Number(_id)));
+    sentIds.push(command['documents'].map(({ _id }: Document) => Number(_id)));
   });
   await service.repository.insert(rex);
-  return { ...service, inserts };
+  return { ...service, sentIds };
 }
 
 type Service = Awaited<ReturnType<typeof openWithPet>>;
 
+/** Inserts pets at the same time, and returns their ids. */
 const insertMany = async ({ repository }: Service, count: number) => {
   const stored = await Promise.all(numbers(count).map(() => repository.insert(rex)));
   return stored.map(({ id }) => Number(id));
@@ -54,11 +58,11 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
     forwardInsert();
 
     expect([...(await firstIds), ...(await laterIds)]).toStrictEqual(numbers(1_008).map((n) => n + 2));
-    expect(service.inserts.map(({ length }) => length)).toStrictEqual([1, 3, 1_000, 5]);
+    expect(service.sentIds.map(({ length }) => length)).toStrictEqual([1, 3, 1_000, 5]);
     expect(service.sent('find')).toBe(findsBefore);
   });
 
-  it('follow the ids of other services: after a collision, a service backs off, and reads the greatest id until no other service inserts', async () => {
+  it('continue after the ids of other services, and a service backs off after a collision until no other service inserts', async () => {
     const { url, pets, service, proxy } = await openThroughProxy();
     const otherService = await openWithPet(url);
     const findsBefore = service.sent('find');
@@ -72,27 +76,28 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
     expect(await nextIds).toStrictEqual([7, 8]);
     await insertMany(service, 1);
     await insertMany(service, 1);
-    expect(service.inserts).toStrictEqual([[1], [2, 3], [3, 4], [7, 8], [9], [10]]);
-    // One read follows the collision at 2, and one read follows each of the two back-offs, after 4 and after 8.
-    // The read after 8 finds no new pet of another service, so there is no third back-off.
+    expect(service.sentIds).toStrictEqual([[1], [2, 3], [3, 4], [7, 8], [9], [10]]);
+    // A service that backs off waits, and then reads the greatest id before its next insert. The three reads follow the
+    // collision at the id 2, the back-off after the insert of 3 and 4, and the back-off after the insert of 7 and 8.
+    // The last read finds no new pet of another service, so the service does not back off again.
     expect(service.sent('find')).toBe(findsBefore + 3);
   });
 
-  it.each<readonly [string, unknown, readonly number[]]>([
-    ['a double', new Double(2), [3, 4]],
-    ['a fraction', new Double(1.5), [2, 3]],
-  ])('are greater than an existing _id that is %s instead of a long', async (_, _id, ids) => {
+  it.each<readonly [description: string, _id: unknown, newIds: readonly number[]]>([
+    ['the double 2', new Double(2), [3, 4]],
+    ['the double 1.5', new Double(1.5), [2, 3]],
+  ])('are greater than an existing _id that is %s instead of a long', async (_, _id, newIds) => {
     const { url, db } = await emptyDatabase();
     const runningService = await openWithPet(url);
     const document: Document = { _id, ...foreignPet };
     await db.collection('pets').insertOne(document, { bypassDocumentValidation: true });
     const { repository } = await openRepository(url);
 
-    const [newPet, runningIds] = [await repository.insert(rex), await insertMany(runningService, 1)];
-    expect([Number(newPet.id), ...runningIds]).toStrictEqual(ids);
+    const [newPet, laterIds] = [await repository.insert(rex), await insertMany(runningService, 1)];
+    expect([Number(newPet.id), ...laterIds]).toStrictEqual(newIds);
   });
 
-  it('stay the same in a second attempt for those pets that the first attempt has stored', async () => {
+  it('are kept by a second attempt for the pets that the first attempt has stored', async () => {
     const { pets, service, proxy } = await openThroughProxy();
     await pets.insertOne({ _id: 4n, ...foreignPet });
     proxy.loseReplies('insert', 1);
@@ -106,7 +111,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
     );
     // The second attempt tries to insert fences (documents that reserve an id) at 2 and 4. Both ids are already taken:
     // 2 by the pet of the first attempt, and 4 by the foreign pet.
-    expect(service.inserts).toStrictEqual([[1], [2, 3, 4, 5, 6], [2], [4], [5, 6, 7]]);
+    expect(service.sentIds).toStrictEqual([[1], [2, 3, 4, 5, 6], [2], [4], [5, 6, 7]]);
     expect(await pets.countDocuments()).toBe(7);
   });
 
@@ -118,18 +123,18 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
     const ids = insertMany(service, 2);
     const forwardInsert = await heldInsert;
     await vi.advanceTimersByTimeAsync(4_999);
-    expect(service.inserts).toHaveLength(2);
+    expect(service.sentIds).toHaveLength(2);
     await vi.advanceTimersByTimeAsync(1);
-    await expect.poll(() => service.inserts).toHaveLength(3);
+    await expect.poll(() => service.sentIds).toHaveLength(3);
 
     expect(await ids).toStrictEqual([2, 3]);
     forwardInsert();
     expect(await insertMany(service, 1)).toStrictEqual([4]);
-    expect(service.inserts).toStrictEqual([[1], [2, 3], [2, 3], [4]]);
+    expect(service.sentIds).toStrictEqual([[1], [2, 3], [2, 3], [4]]);
     expect(await pets.countDocuments()).toBe(4);
   });
 
-  it('are assigned to the older insert first, even if the read after a collision has no reply', async () => {
+  it('are assigned in the order of the inserts, even if the read after a collision has no reply', async () => {
     const { pets, service, proxy } = await openThroughProxy({ socketTimeoutMS: 0 });
     await pets.insertOne({ _id: 2n, ...foreignPet });
     fakeClock('setTimeout', 'clearTimeout');
@@ -139,7 +144,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
     await vi.advanceTimersByTimeAsync(1);
     const newerId = insertMany(service, 1);
     await vi.advanceTimersByTimeAsync(4_999);
-    await expect.poll(() => service.inserts.at(-1)).toStrictEqual([3, 4]);
+    await expect.poll(() => service.sentIds.at(-1)).toStrictEqual([3, 4]);
 
     expect([await olderId, await newerId]).toStrictEqual([[3], [4]]);
   });
@@ -162,7 +167,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
 });
 
 it.skipIf(mongo === undefined)(
-  'concurrent inserts into MongoDB with the same idempotency key return the same pet, or reject with the same refusal',
+  'concurrent inserts into MongoDB with one idempotency key share one insert, which succeeds or is refused for all of them',
   async () => {
     const { url } = await emptyDatabase();
     const service = await openWithPet(url);
@@ -173,33 +178,33 @@ it.skipIf(mongo === undefined)(
     expect(await insertFive(rex, 'a')).toStrictEqual(fiveTimes({ status: 'fulfilled' }));
     const refusals = fiveTimes({ reason: expect.any(StorageSetupError) });
     expect(await insertFive({ ...rex, name: '' }, 'b')).toStrictEqual(refusals);
-    expect(service.inserts).toStrictEqual([[1], [2], [3]]);
+    expect(service.sentIds).toStrictEqual([[1], [2], [3]]);
   },
 );
 
-it.skipIf(mongo === undefined)('one read finds the pets of all idempotency keys in a command', async () => {
+it.skipIf(mongo === undefined)('one read finds the pets of many idempotency keys in MongoDB', async () => {
   const { url, pets } = await emptyDatabase();
   const [service, otherService] = [await openWithPet(url), await openWithPet(url)];
   const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
   const insertWithKeys = ({ repository }: Service, chosenKeys: typeof keys) =>
     Promise.all(chosenKeys.map((key) => repository.insertOnce(rex, key)));
-  const known = await insertWithKeys(otherService, keys.slice(0, 3));
+  const earlierOutcomes = await insertWithKeys(otherService, keys.slice(0, 3));
   await insertMany(service, 1);
   const findsBefore = service.sent('find');
 
   const outcomes = await insertWithKeys(service, keys);
 
-  const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
-  expect(outcomes.slice(0, 3)).toStrictEqual(replayed);
+  const replays = earlierOutcomes.map(({ pet }) => ({ pet, replayed: true }));
+  expect(outcomes.slice(0, 3)).toStrictEqual(replays);
   expect(outcomes[3]).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
-  // One find looks for the four keys. Two further finds read the greatest id: the first before the insert, because
-  // another service has written, and the second after the collision.
+  // The first find reads the greatest id before the insert, because the ids of this service collided with the ids of
+  // the other service. After the insert is rejected, one find looks for the four keys, and one reads the greatest id.
   expect(service.sent('find')).toBe(findsBefore + 3);
   expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
 });
 
 it.skipIf(mongo === undefined)(
-  'a service stops as after a bug, and assigns no id twice, when it finds that pets were removed under the same primary',
+  'a service logs a bug, stops, and stores no further pet when it finds that pets were removed from MongoDB',
   async () => {
     const { url, pets } = await freshDatabase(mongo!);
     const service = runService({ API_KEYS: KEY, DATABASE_URL: url });

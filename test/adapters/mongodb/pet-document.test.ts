@@ -51,17 +51,17 @@ it.each<readonly [unknown, bigint | undefined]>([
   [new Date(7), undefined],
   ['7', undefined],
   [undefined, undefined],
-])('in a document with the _id %s, hasPetId and petIdIn find the pet id %s', (_id, id) => {
+])('hasPetId and petIdIn read the _id %s of a document as the pet id %s', (_id, id) => {
   expect(hasPetId({ ...document, _id })).toBe(id !== undefined);
   expect(petIdIn(BSON.serialize({ ...document, _id }))).toBe(id);
 });
 
-const idRange = (after: bigint, upTo: bigint) => ({
+const idFilter = (after: bigint, upTo: bigint) => ({
   _id: { $gt: Long.fromBigInt(after), $lte: Long.fromBigInt(upTo), $type: 'long' },
 });
 
 it('petIds limits a query to the ids that a pet can have, even if the requested range is larger', () => {
-  expect(petIds({})).toStrictEqual(idRange(0n, MAX_PET_ID));
-  expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(idRange(5n, 9n));
-  expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(idRange(0n, MAX_PET_ID));
+  expect(petIds({})).toStrictEqual(idFilter(0n, MAX_PET_ID));
+  expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(idFilter(5n, 9n));
+  expect(petIds({ after: -(2n ** 63n) - 1n, upTo: MAX_PET_ID + 1n })).toStrictEqual(idFilter(0n, MAX_PET_ID));
 });

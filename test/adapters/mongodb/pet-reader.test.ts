@@ -9,12 +9,12 @@ import { aPet } from '../../support/pets.ts';
 
 const STATUS_PROBLEM = 'status must be one of available, pending, sold';
 const NAME_PROBLEM = 'name must be a string';
-const sold = aPet({ status: 'sold' });
+const soldPet = aPet({ status: 'sold' });
 const range = (first: number, last: number) => numbers(last - first + 1).map((n) => first + n);
 
 /** The damaged fields of each damaged pet, by the id of the pet. */
 type Damage = Readonly<Record<number, Document>>;
-/** The status of the pet 4 is unknown. */
+/** The pet 4 has a status that does not exist. */
 const BAD_PET_4: Damage = { 4: { status: 'gone' } };
 
 describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${noMongo}`, () => {
@@ -23,12 +23,12 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${noMong
   /** Stores the sold pets from 1 to 8, and reads a page of them. */
   async function readPage(damage: Damage, limit: number, after: number) {
     const { url, db } = await emptyDatabase();
-    const documents = range(1, 8).map((id) => ({ _id: BigInt(id), ...sold, ...damage[id] }));
+    const documents = range(1, 8).map((id) => ({ _id: BigInt(id), ...soldPet, ...damage[id] }));
     await db.collection<{ _id: bigint }>('pets').insertMany(documents, { bypassDocumentValidation: true });
     const { client } = await openClient(url);
     return new PetReader(client.db()).page({ status: 'sold', after: BigInt(after), limit });
   }
-  const soldPets = (...ids: number[]) => ids.map((id) => ({ id: BigInt(id), ...sold }));
+  const soldPets = (...ids: number[]) => ids.map((id) => ({ id: BigInt(id), ...soldPet }));
 
   it('keeps no reference to its query, whether the query succeeds or fails', async () => {
     const { url } = await emptyDatabase();
@@ -46,12 +46,12 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${noMong
     };
 
     await expect.poll(isKept).toBe(false);
-    // The reader is used once more, so that the reader itself was not garbage during the check.
+    // This call keeps the reader alive during the check. If the reader were garbage, its queries would be garbage too.
     expect(await reader.page({ after: 0n, limit: 10 })).toStrictEqual([]);
   });
 
-  it.each<readonly [string, Damage, number, number, number[]]>([
-    ['ends before that pet', BAD_PET_4, 2, 0, [1, 2]],
+  it.each<readonly [position: string, Damage, limit: number, after: number, ids: number[]]>([
+    ['ends two ids before that pet', BAD_PET_4, 2, 0, [1, 2]],
     ['ends right before that pet', BAD_PET_4, 3, 0, [1, 2, 3]],
     ['begins after that pet', BAD_PET_4, 10, 4, range(5, 8)],
     ['ends right before that pet, which is the last pet', { 8: { status: 'gone' } }, 7, 0, range(1, 7)],
@@ -59,23 +59,22 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${noMong
     expect(await readPage(damage, limit, after)).toStrictEqual(soldPets(...ids));
   });
 
-  it.each<readonly [string, Damage, number, number, [number, string, number[]]]>([
+  // Each row ends with the expected error: the id of the first damaged pet, its problem, and the ids of the sold pets
+  // before it.
+  it.each<readonly [string, Damage, limit: number, after: number, error: [number, string, number[]]]>([
     ['is between two pets of the page', BAD_PET_4, 4, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
     ['is before the only pet of the page', BAD_PET_4, 1, 3, [4, STATUS_PROBLEM, []]],
     ['is in a page that is not full', BAD_PET_4, 10, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
     ['is the last pet of all', { 8: { status: 'gone' } }, 8, 0, [8, STATUS_PROBLEM, range(1, 7)]],
     ['is one of two such pets', { 2: { status: 'z' }, 4: { status: 'a' } }, 10, 0, [2, STATUS_PROBLEM, [1]]],
-    ['is before a bad name', { ...BAD_PET_4, 6: { name: 7 } }, 10, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
-    ['is after a bad name', { ...BAD_PET_4, 2: { name: 7 } }, 10, 0, [2, NAME_PROBLEM, [1]]],
-  ])(
-    'fails at the first damaged pet, and the error has the pets before it, if a pet with an unknown status %s',
-    async (_, damage, limit, after, [id, problem, idsBefore]) => {
-      await expect(readPage(damage, limit, after)).rejects.toMatchObject({
-        kind: 'damaged-pet',
-        id: BigInt(id),
-        problem,
-        before: soldPets(...idsBefore),
-      });
-    },
-  );
+    ['is before a damaged name', { ...BAD_PET_4, 6: { name: 7 } }, 10, 0, [4, STATUS_PROBLEM, [1, 2, 3]]],
+    ['is after a damaged name', { ...BAD_PET_4, 2: { name: 7 } }, 10, 0, [2, NAME_PROBLEM, [1]]],
+  ])('fails if a pet of unknown status %s', async (_, damage, limit, after, [id, problem, idsBefore]) => {
+    await expect(readPage(damage, limit, after)).rejects.toMatchObject({
+      kind: 'damaged-pet',
+      id: BigInt(id),
+      problem,
+      before: soldPets(...idsBefore),
+    });
+  });
 });

@@ -1,4 +1,4 @@
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { PRIVILEGES_WARNING } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
@@ -12,15 +12,17 @@ import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
-const rolesHere = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
+const petstoreRoles = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
 
-// These tests start a mongod with `--auth`. They need a mongod binary, so a MongoDB in a container is not enough.
+// The tests start a mongod process with `--auth`. They are left out if the tests use a MongoDB in a container, because
+// there need be no mongod program on this machine.
 // test/deploy/mongodb-roles.test.ts tests the roles that an operator creates.
 const skipNote = (await sharedMongo())?.kind === 'process' ? '' : ' (left out: no mongod process)';
 
 describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
   let mongod: MongodProcess;
-  let admin: MongoClient;
+  /** The database of the adminDb, opened by the user "root". */
+  let adminDb: Db;
 
   const urlOf = (user: string) =>
     `mongodb://${user}:secret@127.0.0.1:${mongod.port}/${DATABASE}?authSource=admin`;
@@ -31,8 +33,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     const clientWithoutUser = new MongoClient(`mongodb://127.0.0.1:${mongod.port}`);
     await clientWithoutUser.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
     await clientWithoutUser.close();
-    admin = await new MongoClient(urlOf('root')).connect();
-    const db = admin.db('admin');
+    adminDb = (await new MongoClient(urlOf('root')).connect()).db('admin');
     const collections = {
       pets: ['find', 'insert', 'listIndexes'],
       api_keys: ['find', 'update'],
@@ -43,12 +44,12 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
       resource: { db: DATABASE, collection },
       actions,
     }));
-    await db.command({ createRole: 'onlyNeeded', privileges, roles: [] });
-    await db.command({ createRole: 'inheriting', privileges: [], roles: rolesHere('readWrite') });
+    await adminDb.command({ createRole: 'onlyNeeded', privileges, roles: [] });
+    await adminDb.command({ createRole: 'inheriting', privileges: [], roles: petstoreRoles('readWrite') });
     const users = {
-      migrator: rolesHere('readWrite', 'dbAdmin'),
-      service: rolesHere('readWrite'),
-      checker: rolesHere('read'),
+      migrator: petstoreRoles('readWrite', 'dbAdmin'),
+      service: petstoreRoles('readWrite'),
+      checker: petstoreRoles('read'),
       withoutRoles: [],
       otherDatabase: [{ role: 'readWrite', db: 'another' }],
       // May do exactly what a service needs. This user cannot list the collections.
@@ -58,16 +59,16 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
       anyDatabase: ['readWriteAnyDatabase'],
     };
     for (const [user, roles] of Object.entries(users)) {
-      await db.command({ createUser: user, pwd: 'secret', roles });
+      await adminDb.command({ createUser: user, pwd: 'secret', roles });
     }
     await migrate(urlOf('migrator'));
   });
   afterAll(async () => {
-    await admin?.close();
+    await adminDb?.client.close();
     await mongod?.stop();
   });
 
-  it('are required in the URL, and the message about a failed login names the database in which MongoDB looks for the user', async () => {
+  it('must be named in the URL, and the error about a wrong password names the database where MongoDB looks for the user', async () => {
     await expect(openService(`mongodb://127.0.0.1:${mongod.port}/${DATABASE}`)).rejects.toThrow(
       /: it requires a login: put USER:PASSWORD@ before the host/,
     );
@@ -84,23 +85,22 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
 
   it('immediately lose access to the storage when their role is revoked or their password changes', async () => {
     const { pets, probe } = await openService(urlOf('service'));
-    const users = admin.db('admin');
-    const service = { updateUser: 'service' };
+    const serviceUpdate = { updateUser: 'service' };
     onTestFinished(async () => {
-      await users.command({ ...service, pwd: 'secret', roles: rolesHere('readWrite') });
+      await adminDb.command({ ...serviceUpdate, pwd: 'secret', roles: petstoreRoles('readWrite') });
     });
     const listMany = () => numbers(20).map(() => pets.list({ limit: 1 }));
     const callAll = () =>
       Promise.allSettled([probe.check(), ...listMany(), ...numbers(20).map(() => pets.insert(aPet()))]);
 
-    await users.command({ ...service, roles: [] });
+    await adminDb.command({ ...serviceUpdate, roles: [] });
     for (const outcome of await callAll()) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
     }
-    await users.command({ ...service, roles: rolesHere('readWrite') });
-    await users.command({ ...service, pwd: 'another' });
+    await adminDb.command({ ...serviceUpdate, roles: petstoreRoles('readWrite') });
+    await adminDb.command({ ...serviceUpdate, pwd: 'another' });
     // An open connection stays authenticated. The fail point closes it, and the server then refuses a new login.
-    const stopClosing = await failCommand(users, 'find', 'alwaysOn', { closeConnection: true });
+    const stopClosing = await failCommand(adminDb, 'find', 'alwaysOn', { closeConnection: true });
     for (const outcome of await Promise.allSettled(listMany())) {
       // The call is not retried until its deadline, so the message is about the login, and not about the deadline.
       const message = 'MongoDB is unavailable: AuthenticationFailed (18)';
@@ -108,14 +108,13 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
       expect(outcome).toStrictEqual({ status: 'rejected', reason });
     }
     await stopClosing();
-    await users.command({ ...service, pwd: 'secret' });
+    await adminDb.command({ ...serviceUpdate, pwd: 'secret' });
     for (const outcome of await callAll()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
-  it('can read while they have only the role "read", and the probe names the rights that they lack', async () => {
+  it('can list pets with only the role "read", while the probe rejects and names the missing rights', async () => {
     const { pets, probe } = await openService(urlOf('service'));
-    const assign = (role: string) =>
-      admin.db('admin').command({ updateUser: 'service', roles: rolesHere(role) });
+    const assign = (role: string) => adminDb.command({ updateUser: 'service', roles: petstoreRoles(role) });
     onTestFinished(async () => void (await assign('readWrite')));
     await probe.check();
 
@@ -131,15 +130,15 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     await probe.check();
   });
 
-  const EVERY_RIGHT =
+  const ALL_NEEDED_RIGHTS =
     'find on "pets", insert on "pets", listIndexes on "pets", find on "api_keys", update on "api_keys", ' +
     'find on "rate_limits", insert on "rate_limits", update on "rate_limits", listIndexes on "rate_limits", ' +
     'find on "schema"';
   it.each([
     ['checker', 'insert on "pets", update on "api_keys", insert on "rate_limits", update on "rate_limits"'],
-    ['withoutRoles', EVERY_RIGHT],
-    ['otherDatabase', EVERY_RIGHT],
-  ])('are refused at the start when they lack a right: the user %s', async (user, missing) => {
+    ['withoutRoles', ALL_NEEDED_RIGHTS],
+    ['otherDatabase', ALL_NEEDED_RIGHTS],
+  ])('cannot start a service if they lack a right: the user %s', async (user, missing) => {
     await expect(openService(urlOf(user))).rejects.toThrow(
       new StorageSetupError(
         `the account of the database "${DATABASE}" may not ${missing}; grant it these actions`,
@@ -151,9 +150,10 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     ['root', 0],
     ['inheriting', 0],
     ['anyDatabase', 0],
+    // This user cannot list the collections, so a warning is logged.
     ['onlyNeeded', 1],
   ])(
-    'can start a service if any role gives them the rights, and a warning is logged if they cannot list collections: the user %s',
+    'can start a service if any of their roles gives them the rights: the user %s',
     async (user, warningCount) => {
       const warnings: string[] = [];
       const log = { warn: (line: string) => void warnings.push(line) };
@@ -165,7 +165,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     },
   );
 
-  it('cannot write without the right to write, and the message quotes no digest of a key', async () => {
+  it('cannot create an API key with only the role "read", and the error does not quote the digest of the new key', async () => {
     const command = new Command(['keys', 'create', '--label', 'till'], { DATABASE_URL: urlOf('checker') });
 
     expect(await command.ended).toBe(1);
