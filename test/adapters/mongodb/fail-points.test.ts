@@ -43,7 +43,7 @@ describe.skipIf(mongo === undefined)(`the MongoDB adapter${noMongo}`, () => {
 
   const HANG_FAIL_POINT = 'hangAfterStartingIndexBuild';
 
-  it('opens no service while a migration builds an index, and stops all migrations when a newer build has migrated the schema', async () => {
+  it('opens no service while a migration builds an index, and stops both running migrations when a newer build has migrated the schema', async () => {
     const { url, db, pets } = await freshDatabase(server());
     const indexesBefore = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });

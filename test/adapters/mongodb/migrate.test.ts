@@ -237,9 +237,9 @@ const INVALID_ROWS: readonly Row[] = [
   ...['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'].map(
     (field): Row => ['api_keys', `${field} as a string`, { ...fullKey, [field]: date.toISOString() }],
   ),
-  ['api_keys', 'a limit of 0 requests', { ...fullKey, rateLimit: { requests: 0, seconds: 1 } }],
-  ['api_keys', 'a limit over 10^9', { ...fullKey, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
-  ['api_keys', 'a limit per 86,401 seconds', { ...fullKey, rateLimit: { requests: 1, seconds: 86_401 } }],
+  ['api_keys', 'a limit of 0 requests', { ...key, rateLimit: { requests: 0, seconds: 1 } }],
+  ['api_keys', 'a limit over 10^9 requests', { ...key, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
+  ['api_keys', 'a limit over 86,400 seconds', { ...key, rateLimit: { requests: 1, seconds: 86_401 } }],
   ['rate_limits', 'an "expire" that is a string', { ...storedCount, expire: '2026-11-21' }],
   ['rate_limits', 'an "expire" that is null', { ...storedCount, expire: null }],
   ['rate_limits', 'no key', { ...storedCount, key: undefined }],

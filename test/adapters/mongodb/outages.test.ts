@@ -28,7 +28,7 @@ describe.skipIf(mongo === undefined)(`while MongoDB cannot be reached,${noMongo}
     return { ports, client, proxy, url: proxyUrl };
   }
 
-  // test/contracts/storage-kind.ts tests the calls of pets and API keys during an outage.
+  // This test is about the probe. test/contracts/storage-kind.ts tests the calls for pets and API keys in an outage.
   it('the probe rejects within its deadline, and succeeds again after the outage', async () => {
     const { proxy, url } = await openThroughProxy();
     const { probe } = await openService(url);

@@ -96,7 +96,7 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
     expect((await secondRepository.insert(rex)).id).toBe(nextId + 1n);
   });
 
-  it('replaces fences by the pets that it writeCount with the same ids', async () => {
+  it('replaces fences by the pets that it writes with the same ids', async () => {
     const { archive, insertNext, storedFences } = await openBesideService();
     await archive.reserve(4n);
     const writtenPets = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));
@@ -142,7 +142,7 @@ describe.skipIf(mongo === undefined)(`an archive in MongoDB${noMongo}`, () => {
 it.each([
   ['a pet with an idempotency key', { idempotency: idempotencyFor('a') }],
   ['a pet without an idempotency key', {}],
-])('an archive in MongoDB writeCount %s again until a majority has the pet', async (_, fields) => {
+])('an archive in MongoDB writes %s again until a majority has the pet', async (_, fields) => {
   const pet = anArchivedPet({ id: 1n, ...fields });
   // The results of the two reads of what a majority has: only the second read shows the pet.
   const majorityReads = [[], [toPetDocument(pet, pet.idempotency)]];
@@ -151,7 +151,7 @@ it.each([
   const pets = {
     async insertMany() {
       writeCount++;
-      // The three writeCount take 60 s in total. The archive must retry at least as long, because a server keeps the
+      // The three writes take 60 s in total. The archive must retry at least as long, because a server keeps the
       // transaction of a killed import for 60 s.
       clock.advance(20_000);
       // The first write stores the pet, but its wait for a majority times out (code 64). MongoDB therefore rejects each

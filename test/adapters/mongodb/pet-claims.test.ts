@@ -167,7 +167,7 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${noMongo}`,
 });
 
 it.skipIf(mongo === undefined)(
-  'concurrent inserts into MongoDB with one idempotency key share one insert, which succeeds or is refused for all of them',
+  'concurrent inserts into MongoDB with one idempotency key share one document, which is stored or refused for all of them',
   async () => {
     const { url } = await emptyDatabase();
     const service = await openWithPet(url);

@@ -15,13 +15,13 @@ const DATABASE = 'petstore';
 const petstoreRoles = (...roles: readonly string[]) => roles.map((role) => ({ role, db: DATABASE }));
 
 // The tests start a mongod process with `--auth`. They are left out if the tests use a MongoDB in a container, because
-// there need be no mongod program on this machine.
+// this machine may then have no mongod program.
 // test/deploy/mongodb-roles.test.ts tests the roles that an operator creates.
 const skipNote = (await sharedMongo())?.kind === 'process' ? '' : ' (left out: no mongod process)';
 
 describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
   let mongod: MongodProcess;
-  /** The database of the adminDb, opened by the user "root". */
+  /** The database "admin", in which MongoDB keeps the users. The user "root" is logged in. */
   let adminDb: Db;
 
   const urlOf = (user: string) =>
@@ -99,7 +99,7 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     }
     await adminDb.command({ ...serviceUpdate, roles: petstoreRoles('readWrite') });
     await adminDb.command({ ...serviceUpdate, pwd: 'another' });
-    // An open connection stays authenticated. The fail point closes it, and the server then refuses a new login.
+    // An open connection stays authenticated. The fail point closes the connection, and the server then refuses a new login.
     const stopClosing = await failCommand(adminDb, 'find', 'alwaysOn', { closeConnection: true });
     for (const outcome of await Promise.allSettled(listMany())) {
       // The call is not retried until its deadline, so the message is about the login, and not about the deadline.
@@ -152,18 +152,15 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     ['anyDatabase', 0],
     // This user cannot list the collections, so a warning is logged.
     ['onlyNeeded', 1],
-  ])(
-    'can start a service if any of their roles gives them the rights: the user %s',
-    async (user, warningCount) => {
-      const warnings: string[] = [];
-      const log = { warn: (line: string) => void warnings.push(line) };
-      const { probe, pets } = await openService(urlOf(user), { log });
-      await probe.check();
-      await pets.insert(aPet());
+  ])('can start a service if any role gives them the rights: the user %s', async (user, warningCount) => {
+    const warnings: string[] = [];
+    const log = { warn: (line: string) => void warnings.push(line) };
+    const { probe, pets } = await openService(urlOf(user), { log });
+    await probe.check();
+    await pets.insert(aPet());
 
-      expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PRIVILEGES_WARNING));
-    },
-  );
+    expect(warnings).toStrictEqual(Array.from({ length: warningCount }, () => PRIVILEGES_WARNING));
+  });
 
   it('cannot create an API key with only the role "read", and the error does not quote the digest of the new key', async () => {
     const command = new Command(['keys', 'create', '--label', 'till'], { DATABASE_URL: urlOf('checker') });
