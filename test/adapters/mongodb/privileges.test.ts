@@ -99,7 +99,8 @@ describe.skipIf(skipNote !== '')(`the users of a MongoDB${skipNote}`, () => {
     }
     await adminDb.command({ ...serviceUpdate, roles: petstoreRoles('readWrite') });
     await adminDb.command({ ...serviceUpdate, pwd: 'another' });
-    // An open connection stays authenticated. The fail point closes the connection, and the server then refuses a new login.
+    // An open connection stays authenticated. The fail point closes the connection, and the server then refuses a new
+    // login.
     const stopClosing = await failCommand(adminDb, 'find', 'alwaysOn', { closeConnection: true });
     for (const outcome of await Promise.allSettled(listMany())) {
       // The call is not retried until its deadline, so the message is about the login, and not about the deadline.
