@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Linux takes the ports of outgoing connections from the range that begins at 32768. The ports here are smaller. With a
-// port from that range, an outgoing connection could take the port of a server that is down, so that the server could
-// not start again. Even a client that tries to reach the server could take its port.
+// Linux takes the ports of outgoing connections from the range that begins at 32768. The ports here are smaller. If a
+// server had a port from that range, an outgoing connection could take the port while the server is down, and the server
+// could not start again. Even the connection of a client of this server could take the port.
 const FIRST_PORT = 20_000;
 const PORT_COUNT = 10_000;
 

@@ -3,7 +3,7 @@ import { PROGRAM, readBuild } from '../config/build.ts';
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
 import { addKeyCommands } from './key-commands.ts';
-import { addMovingCommands } from './moving-commands.ts';
+import { addTransferCommands } from './transfer-commands.ts';
 import type { ActionOf, Session } from './session.ts';
 import { addStorageCommands } from './storage-commands.ts';
 
@@ -66,7 +66,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     };
   addKeyCommands(petstore, actionOf);
   addStorageCommands(petstore, actionOf);
-  addMovingCommands(petstore, actionOf);
+  addTransferCommands(petstore, actionOf);
   try {
     // The `help` of commander takes only one name.
     const isNested = argv[0] === 'help' && argv.length > 2;
@@ -82,7 +82,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
 }
 
 async function serve({ io, json }: Session): Promise<undefined> {
-  if (json) throw new UsageError('--json is for commands');
+  if (json) throw new UsageError('serve does not take --json');
   await io.serve(io);
 }
 
@@ -94,9 +94,9 @@ function namedCommands(command: Command): readonly Command[] {
 
 /**
  * Quotes no value of an option, because it may be a secret. Quotes at most 20 characters of a word, because a longer
- * word is no word of ours, and may be an API key.
+ * word is no name of a command or an option, and may be an API key.
  *
- * @throws {UsageError} with one line, and the suggestion of commander
+ * @throws {UsageError} with one line, which has commander's "Did you mean"
  */
 function refuse({ code, message }: CommanderError, petstore: Command): never {
   const { commands = [], args = [] } = namedCommands(petstore).at(-1) ?? {};
@@ -115,7 +115,7 @@ function refuse({ code, message }: CommanderError, petstore: Command): never {
   );
 }
 
-/** Omits the text after a colon. */
+/** Ends at the first period or colon. */
 function firstSentence(command: Command): string {
   return command.description().split(/[.:] |\.$/)[0] ?? '';
 }

@@ -69,7 +69,7 @@ describe('progress on an output that is not a terminal', () => {
 });
 
 describe('progress on a terminal', () => {
-  it('is a bar that is redrawn at most every 100 ms, and immediately when the work is complete', () => {
+  it('is a bar that is redrawn at most every 100 ms, and is replaced by "still working" as soon as the work is complete', () => {
     const { texts, updateAt, progress } = makeReport({ isTTY: true, columns: 200 });
     // This call writes nothing, because the report has not yet drawn a bar.
     progress.clear();

@@ -93,7 +93,7 @@ describe('the command line', () => {
     ['migrate a b', 'too many arguments', 'migrate '],
     ['copy', `--from must be ${URL_FORMS}`, 'copy '],
     ['copy --from sqlite:a.db', `--to must be ${URL_FORMS}`, 'copy '],
-    ['--json', '--json is for commands', ''],
+    ['--json', 'serve does not take --json', ''],
     ['export --from postgres://me:secret@x/y', `--from must be ${URL_FORMS}`, 'export '],
     [
       'export --from memory:',

@@ -18,7 +18,7 @@ const SPAN_ID = 'b7ad6b7169203331';
 const IDS = { trace_id: TRACE_ID, span_id: SPAN_ID, trace_flags: '01' };
 const UNAVAILABLE = new StorageUnavailable('no primary');
 
-/** Reports during a request. Returns the trace ids of the log line. */
+/** Calls `report` while a span is active. Returns the trace ids of the log line that it writes. */
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
@@ -35,7 +35,11 @@ const NO_IDS = { trace_id: undefined, span_id: undefined, trace_flags: undefined
 
 it.each<[string, object, (log: RequestLog) => void]>([
   ['a failed request has the ids of its span', IDS, (log) => log.failed(UNAVAILABLE, 'r1')],
-  ['an uncounted request has the ids of its span', IDS, (log) => log.notLimited(UNAVAILABLE, 'r1')],
+  [
+    'a request that the rate limiter could not count has the ids of its span',
+    IDS,
+    (log) => log.notLimited(UNAVAILABLE, 'r1'),
+  ],
   ['a failure without a request has no ids', NO_IDS, (log) => log.failed(UNAVAILABLE, undefined)],
   ['a connection error has no ids', NO_IDS, (log) => log.connectionError({ kind: 'refused' })],
 ])('the log line of %s', (_, ids, report) => {

@@ -36,7 +36,10 @@ export async function loadDocsPage(): Promise<DocsPage> {
   return { page: await pageFile('html', Buffer.from(html)), files };
 }
 
-/** `package.json` maps `#page` in a clone and in the npm package. The single executable contains the files. */
+/**
+ * In a clone and in the npm package, `#page` is a folder: see `package.json`. The single executable has the files as
+ * assets.
+ */
 async function read(name: FileName | typeof TEMPLATE): Promise<Buffer> {
   if (isSea()) return Buffer.from(getAsset(name));
   return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));

@@ -14,7 +14,7 @@ import { auditKey } from '../log/audit.ts';
 import { asDisposable, reportUsed, SOURCES, storageOf, TARGETS, type Urls } from './command-storage.ts';
 import type { ActionOf, Session } from './session.ts';
 
-export function addMovingCommands(petstore: Command, actionOf: ActionOf): void {
+export function addTransferCommands(petstore: Command, actionOf: ActionOf): void {
   petstore
     .command('export')
     .description(
