@@ -15,7 +15,7 @@ const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/
 type Boundary = { folder: string; message: string; refused: string[]; allowed: string[] };
 
 const CONTAINER = ['tsyringe', 'reflect-metadata'];
-/** Imports that only adapters and main may have. */
+/** Imports that the domain and the application may not have. */
 const ADAPTER_IMPORTS = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
 const OUTSIDE_SRC = ['test/support/mongodb.ts', 'bench/run.ts'];
 const MAIN_AND_OUTSIDE = ['src/main/main.ts', ...OUTSIDE_SRC];
@@ -91,7 +91,7 @@ const BOUNDARIES: Boundary[] = [
   ].map(([room, other = '']): Boundary => {
     return {
       folder: `src/main/${room}`,
-      message: 'The composition, the service and the commands import neither what starts them nor main.ts',
+      message: 'Composition, service and commands import neither main.ts nor a folder that imports them',
       refused: [other, ...MAIN_AND_OUTSIDE],
       allowed: [`src/main/${room}/own.ts`, 'src/main/program/process.ts', 'package.json'],
     };
@@ -166,7 +166,7 @@ test('no folders import each other, neither directly nor through other folders',
   expect([...imports.keys()]).toStrictEqual([]);
 });
 
-test('every class of errors has a `fault`, except classes that the code itself catches or answers', async () => {
+test('every error class has a `fault`, except errors that the code catches itself or turns into an answer', async () => {
   const withoutFault = new Set<unknown>();
   for (const path of SOURCES) {
     const source = await readFile(join(ROOT, path), 'utf8');

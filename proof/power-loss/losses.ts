@@ -4,8 +4,9 @@ import type { Loss, UnsyncedEvent } from './disk.ts';
 const SECTOR_BYTES = 512;
 
 /**
- * By `maxLost`: how many of the last unsynced events are also lost singly and in pairs. Older events are only lost or
- * kept all together, because the checkpoint of a large log has a thousand events.
+ * For each `maxLost`: how many of the last unsynced events are tried one by one, and with 2 also in pairs. Older events
+ * are not tried one by one, because a checkpoint of a large log has a thousand events, and the search would take too
+ * long.
  */
 const TRIED_EVENTS = { 1: 4, 2: 6 };
 

@@ -31,7 +31,7 @@ export interface TokenVerifier {
   verify(token: string): Promise<Caller | undefined>;
 }
 
-/** Only an adapter knows the form and the hash of a token. */
+/** Reads and compares tokens, because only an adapter knows the form and the hash of a token. */
 export interface TokenForm {
   /** The id of the key, or `undefined` for a text that is no token. */
   idOf(token: string): string | undefined;

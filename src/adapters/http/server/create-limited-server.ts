@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerOptions } from 'node:htt
 import { BatchedResponse } from './batched-response.ts';
 import type { ServerLimits } from './limits.ts';
 
-/** A timeout may be late by this time. */
+/** Node checks the timeouts at this interval, so a timeout may be up to 0.5 s late. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
 /** In PEM form: the certificate chain, which begins with the server's own certificate, and the private key. */

@@ -35,7 +35,7 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
   const hold = async () => {
     const beganMs = performance.now();
     requireMatch(await renew());
-    // The process may have been paused before it read the reply.
+    // After a pause of the process, little time of the lease may be left.
     if (performance.now() - beganMs > LEASE_MS / 2) await hold();
   };
 
@@ -48,7 +48,8 @@ export async function underLease(db: Db, work: (hold: () => Promise<void>) => Pr
     throwIfProblem(performance.now() > deadlineMs ? lateMessage : undefined);
     await sleep(LEASE_MS / 100);
   }
-  // The build of an index may outlast the lease. After a failed renewal, the next `hold` notices a lost lease.
+  // The build of an index may outlast the lease. A failed renewal is ignored, because the next `hold` rejects if the
+  // lease is lost.
   const renewalTimer = setInterval(() => void Promise.allSettled([renew()]), LEASE_MS / 4);
   try {
     await work(hold);
