@@ -37,7 +37,9 @@ const { values } = parseArgs({
   },
 });
 
-/** For each part, the passes in their order. `true` is the pass with the scenarios that are played alone. */
+/**
+ * The passes of each part, in order. `false`: scenarios that may run beside others. `true`: scenarios that run alone.
+ */
 const PASSES_OF_PART: Readonly<Record<Part, readonly boolean[]>> = {
   both: [false, true],
   beside: [false],
@@ -136,8 +138,8 @@ async function main(): Promise<void> {
     };
     await writeFile(values.report, JSON.stringify({ success: failedCount === 0, ...counts }));
   }
-  // A run proves nothing if no scenario passed. A full run also fails if its page lists a rare state with NEVER.
-  // Such a state was not reached by any scenario, so nothing shows that the service is correct in that state.
+  // A run proves nothing if no scenario passed. A full run also fails if no scenario reached one of the rare states,
+  // which the page marks with NEVER: nothing shows that the service is correct in such a state.
   if (failedCount > 0 || passedCount === 0 || (isFull && pageText.includes('NEVER'))) {
     process.exitCode = 1;
     console.log(`the histories of the clients are in ${historyDirectory}`);

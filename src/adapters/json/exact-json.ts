@@ -66,7 +66,7 @@ function int64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
   if (digits === '') return 0n;
-  // The lookbehind keeps the time linear, because only the first of many zeros is tried.
+  // With the lookbehind, a match starts only at the first of many zeros, so the time is linear.
   const significant = digits.replace(/(?<!0)0+$/, '');
   const zeros = digits.length - significant.length + Number(exponent) - fraction.length;
   // An int64 has at most 19 digits. Checked before `repeat`, for numbers such as `1e999999999`.

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { SCOPES } from '../../domain/api-key.ts';
 
-/** A key that is known at the start. Its token is not kept. */
+/** A key that is known at the start. It has the digest of its token, not the token. */
 export type KnownKey = {
   readonly caller: Caller;
   readonly digest: Buffer;
@@ -14,7 +14,7 @@ export function toKnownKey({ token, ...caller }: Partial<Caller> & LabelledToken
   return { caller: { id: caller.label, scopes: SCOPES, ...caller }, digest: hash('sha256', token, 'buffer') };
 }
 
-/** Compares a token with every key, so the time reveals nothing about a key. */
+/** Compares a new token with every key, so the time reveals nothing about a key. Keeps the tokens that it accepts. */
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
   /** Saves a hash per request. The time of a lookup reveals no token: see docs/explanation/keys-and-their-cache.md. */

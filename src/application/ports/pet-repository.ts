@@ -32,16 +32,16 @@ export type InsertResult = {
  * - Reads return the stored values, including int64 and Unicode.
  * - A later change of an argument or of a result has no effect.
  * - A read returns every pet whose insert resolved before the read began, in any process on the same storage.
- * - Reads check every record. An adapter may cache a stated number of pets. After another program changes or removes a
- *   record, the adapter may return the old pet for a stated time.
+ * - Reads check every record. An adapter may cache pets. It documents how many, and for how long it may return an
+ *   old pet after another program changes or removes a record.
  * - Reads ignore a record whose key cannot be the id of a pet.
  * - Every method rejects within a bounded time when the storage is unreachable.
  */
 export interface PetRepository {
   /**
-   * Stores a pet with a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
-   * adapter is durable. Ids start at 1 and may have gaps. An insert that begins after a pet was returned assigns a
-   * greater id. No returned id is assigned again, even after a restart.
+   * Stores a pet with a new id. Resolves when the storage engine has acknowledged that the write is durable. (Only the
+   * adapter in memory is not durable.) Ids start at 1 and may have gaps. An insert that begins after a pet was returned
+   * assigns a greater id. No returned id is assigned again, even after a restart.
    *
    * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
    * @throws {StorageUnavailable} the pet may have been stored
@@ -72,7 +72,7 @@ export interface PetRepository {
    * every pet that was stored before the walk began. Pets become visible in the order of their ids, so a walk that
    * continues later misses no pet. The cost does not depend on `after`, with or without a filter.
    *
-   * @throws {DamagedPet} for the first damaged pet of the page; `before` contains the pets before that pet
+   * @throws {DamagedPet} for the first damaged pet of the page. The error's `before` has the pets that precede it
    * @throws {StorageUnavailable}
    */
   list(query: PetQuery): Promise<readonly Pet[]>;

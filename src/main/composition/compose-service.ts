@@ -22,7 +22,7 @@ import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { measuredApp } from './measure.ts';
 
-/** Tokens for the parts of the service. */
+/** The injection tokens of tsyringe, one per part. */
 const PETS: InjectionToken<PetRepository> = Symbol('PetRepository');
 const KEYS: InjectionToken<ApiKeyRepository> = Symbol('ApiKeyRepository');
 const LIMITER: InjectionToken<RateLimiter> = Symbol('RateLimiter');
@@ -30,8 +30,8 @@ const PROBE: InjectionToken<StorageProbe> = Symbol('StorageProbe');
 const LIST_PETS: InjectionToken<Pick<ListPets, 'execute'>> = Symbol('ListPets');
 const CREATE_PET: InjectionToken<Pick<CreatePet, 'execute'>> = Symbol('CreatePet');
 const GET_PET: InjectionToken<Pick<GetPet, 'execute'>> = Symbol('GetPet');
-const STORED_TOKENS: InjectionToken<StoredTokenVerifier> = Symbol('StoredTokenVerifier');
-const TOKENS: InjectionToken<TokenVerifier> = Symbol('TokenVerifier');
+const STORED_VERIFIER: InjectionToken<StoredTokenVerifier> = Symbol('StoredTokenVerifier');
+const VERIFIER: InjectionToken<TokenVerifier> = Symbol('TokenVerifier');
 const APP: InjectionToken<RequestListener> = Symbol('app');
 
 /** The parts that {@link composeService} makes itself. */
@@ -39,7 +39,7 @@ type ComposedPart = 'listPets' | 'createPet' | 'getPet' | 'tokens' | 'limiter' |
 
 /** The parts that differ between a shop, a test and a program that embeds the service. */
 export type Parts = Omit<AppDependencies, ComposedPart> & {
-  /** A limiter in memory replaces a missing limiter. */
+  /** If the storage has no limiter, the service uses a limiter in memory. */
   readonly storage: ServicePorts;
   /** Keys in addition to the stored keys. */
   readonly knownKeys: readonly KnownKey[];
@@ -70,9 +70,9 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
   provide(root, GET_PET, (c) => useCase('GetPet', new GetPet(c.resolve(PETS))));
 
   const onRefusal = metrics?.onTokenRefused;
-  provide(root, STORED_TOKENS, (c) => new StoredTokenVerifier(c.resolve(KEYS), tokenForm, now, onRefusal));
-  provide(root, TOKENS, (c) => {
-    const [known, stored] = [new InMemoryTokenVerifier(knownKeys), c.resolve(STORED_TOKENS)];
+  provide(root, STORED_VERIFIER, (c) => new StoredTokenVerifier(c.resolve(KEYS), tokenForm, now, onRefusal));
+  provide(root, VERIFIER, (c) => {
+    const [known, stored] = [new InMemoryTokenVerifier(knownKeys), c.resolve(STORED_VERIFIER)];
     const verifier = tokens ?? (knownKeys.length > 0 ? eitherTokenVerifier(known, stored) : stored);
     return metrics?.tokens(verifier) ?? verifier;
   });
@@ -83,7 +83,7 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
       listPets: c.resolve(LIST_PETS),
       createPet: c.resolve(CREATE_PET),
       getPet: c.resolve(GET_PET),
-      tokens: c.resolve(TOKENS),
+      tokens: c.resolve(VERIFIER),
       limiter: c.resolve(LIMITER),
       probe: c.resolve(PROBE),
       now,
@@ -91,7 +91,7 @@ export function composeService({ storage, knownKeys, tokens, now, metrics, traci
     const withTraces = tracing?.app(app) ?? app;
     return metrics ? measuredApp(withTraces, metrics) : withTraces;
   });
-  return { app: root.resolve(APP), recordUses: () => root.resolve(STORED_TOKENS).recordUses() };
+  return { app: root.resolve(APP), recordUses: () => root.resolve(STORED_VERIFIER).recordUses() };
 }
 
 function provide<T>(

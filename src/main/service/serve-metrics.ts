@@ -16,7 +16,7 @@ const LIMITS = {
   maxHeldBytes: 8 * 1024 * 1024,
 } as const satisfies Partial<ServerLimits>;
 
-const LAST_SCRAPE_MS = 200;
+const LAST_SCRAPE_TIMEOUT_MS = 200;
 
 /**
  * Scrapes are not measured; only their failures are logged.
@@ -34,7 +34,7 @@ export async function serveMetrics(
   const server = await listenAt('METRICS_', app, { host, port, log: quietLog, limits: LIMITS });
   return {
     url: `${urlOf({ host }, server)}/metrics`,
-    [Symbol.asyncDispose]: async () => void (await server.drain(LAST_SCRAPE_MS)),
+    [Symbol.asyncDispose]: async () => void (await server.drain(LAST_SCRAPE_TIMEOUT_MS)),
   };
 }
 

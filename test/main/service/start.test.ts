@@ -15,7 +15,7 @@ const NO_PROXY =
   'the connections and the time of each address';
 
 describe('a service', () => {
-  it('builds absolute URLs from PUBLIC_URL', async () => {
+  it('uses PUBLIC_URL in Location and in the OpenAPI document', async () => {
     const { url } = await startService({ PUBLIC_URL: 'https://petstore.example/api/' });
     const created = await ask(`${url}/v1/pets`, { body: PET });
     expect(created.headers['location']).toBe('/api/v1/pets/1');
@@ -35,7 +35,7 @@ describe('a service', () => {
     [{ HOST: '0.0.0.0', TRUST_PROXY: 'true' }, []],
     [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://petstore.example' }, []],
     [{ HOST: '127.0.0.2' }, []],
-  ])('recommends a proxy if other machines can reach it directly: %j', async (env, lines) => {
+  ])('recommends a proxy only if other machines can reach it directly: %j', async (env, lines) => {
     const { log } = await startService(env);
     expect(log.map(({ msg }) => msg)).toStrictEqual(lines);
   });

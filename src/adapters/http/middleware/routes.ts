@@ -20,7 +20,7 @@ export function pathPattern(route: string): RegExp {
  * Answers requests that no route has answered: OPTIONS with 204, others with 404 or 405. docs/decisions.md has the
  * reason against `router.allowedMethods()`.
  *
- * @param paths the patterns of all routes
+ * @param paths the paths of all routes, such as `/v1/pets/:petId`
  * @param methods the methods of all routes, for `OPTIONS *`: RFC 9110, section 9.3.7
  */
 export function answerMethods(paths: readonly string[], methods: readonly string[]): RouterMiddleware<State> {
