@@ -18,7 +18,7 @@ export type NewApiKey = {
   readonly expiresAt?: Date;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit;
-  /** In a successor: the id of the first key. A key and its successors (see `RotateKey`) share idempotency keys. */
+  /** In a successor (see `RotateKey`): the id of the first key. A key and its successors share idempotency keys. */
   readonly originId?: string;
 };
 
@@ -27,7 +27,7 @@ export type ApiKeyDraft = Pick<NewApiKey, 'label' | 'scopes'> & {
   readonly [Field in 'expiresAt' | 'rateLimit' | 'originId']?: NewApiKey[Field] | undefined;
 };
 
-/** A key in a repository, without the token. Times are exact to the millisecond. */
+/** A key in a repository, without the token. */
 export type ApiKey = NewApiKey & {
   /** 16 lower-case hex digits. Public: the token and every log line about the key contain the id. */
   readonly id: string;
@@ -50,9 +50,9 @@ export class InvalidApiKey extends Error {
   }
 }
 
-/** No control, format or invisible characters: they could deceive a reader. U+2800 looks like a space. */
-const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
-const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
+/** No control, format or invisible characters, because they could deceive a reader. U+2800 looks like a space. */
+const VISIBLE_CHARACTERS = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
+const LABEL_PATTERN = new RegExp(`^(?! )[${VISIBLE_CHARACTERS}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 
@@ -64,7 +64,7 @@ const RULES = {
   id: [matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
   digest: [isSha256, SHA_256_RULE],
   label: [
-    matches(LABEL),
+    matches(LABEL_PATTERN),
     `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
   ],
   scopes: [areScopes, `must be one or more of ${SCOPES.join(', ')}`],
@@ -125,7 +125,7 @@ export function endedKey(key: ApiKey, field: 'revokedAt' | 'expiresAt', at: Date
   return oldTime !== undefined && oldTime <= at ? key : { ...key, [field]: at };
 }
 
-/** A future `revokedAt` counts, because the clock of the host that revoked the key may be ahead. */
+/** A key with a future `revokedAt` is revoked, because the clock of the host that revoked the key may be ahead. */
 export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
   // Every comparison with an invalid date is false, so a key with such a date is expired.
@@ -135,6 +135,7 @@ export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: D
 /** The shortest time between two recorded uses of a key. */
 export const USE_INTERVAL_MS = 60_000;
 
+/** Whether to record this use. */
 export function isUseDue({ lastUsedAt }: ApiKey, at: Date): boolean {
   return lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
 }

@@ -9,8 +9,8 @@ export const DEFAULT_PET_STATUS: PetStatus = 'available';
 export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * An import leaves 10^15 ids for new pets. These ids last 1,500 years at 20,000 creates per second, or for 1,000
- * restored backups, each of which skips {@link SKIPPED_PET_IDS} ids.
+ * An import leaves at least 10^15 ids for new pets. These ids last 1,500 years at 20,000 creates per second, or for
+ * 1,000 restores, because each restore skips {@link SKIPPED_PET_IDS} ids.
  */
 export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
@@ -20,7 +20,7 @@ export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 
-/** In pets. */
+/** Pets per page. */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 } as const;
 
 /** The range of OpenAPI's `format: int64`. */
@@ -90,8 +90,8 @@ export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet
 }
 
 /**
- * Pets are frozen, because callers share them. A field with an object, such as a list, does not compile: copy and
- * freeze the object.
+ * Pets are frozen, because callers share them. A field whose value is an object, such as a list, does not compile:
+ * copy and freeze the object.
  */
 function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
   return Object.freeze(pet);
@@ -102,7 +102,7 @@ type Primitive<Value> = Value extends string | bigint | number | boolean | undef
 /** @returns every broken rule, as a phrase such as "status must be …", without the value of the field */
 export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
   const phrases: string[] = [];
-  // Faster than `Object.entries`, and every pet of a list is checked.
+  // This loop is faster than `Object.entries`, and runs for every pet of a list.
   for (const field in PET_RULES) {
     const problem = PET_RULES[field as keyof NewPet](fields[field as keyof NewPet]);
     if (problem !== undefined) phrases.push(`${field} ${problem}`);
@@ -112,7 +112,7 @@ export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): rea
 
 /**
  * Two pets have equal texts if and only if their fields are equal. Stored fingerprints and checksums depend on the
- * texts, so a {@link LATER_FIELDS later field} that is `undefined` has no text.
+ * texts, so a {@link LATER_FIELDS later field} that is `undefined` adds no text.
  */
 export function petTexts(
   pet: NewPet,
@@ -131,7 +131,6 @@ export function petIdProblem(id: unknown): string | undefined {
   return `must be an integer from 1 to ${MAX_PET_ID}`;
 }
 
-/** @returns a message for an id that leaves too few ids for new pets, otherwise `undefined` */
 export function importedIdProblem(id: bigint): string | undefined {
   if (id <= MAX_IMPORTED_PET_ID) return undefined;
   return `the id ${id} is greater than ${MAX_IMPORTED_PET_ID}, which would leave too few ids for new pets`;
@@ -142,7 +141,7 @@ export function petIdsLeft(lastId: bigint): bigint {
   return lastId < MAX_PET_ID ? MAX_PET_ID - lastId : 0n;
 }
 
-/** @returns a warning if too few ids are left to restore another backup, otherwise `undefined` */
+/** @returns a warning if too few ids are left for another restore */
 export function petIdsWarning(lastId: bigint): string | undefined {
   if (petIdsLeft(lastId) >= SKIPPED_PET_IDS) return undefined;
   return `fewer than ${SKIPPED_PET_IDS} ids are left for new pets`;
@@ -156,27 +155,27 @@ export function isInt64(value: bigint): boolean {
 export const PET_NAME_MIN_LENGTH = 1;
 export const PET_NAME_MAX_LENGTH = 255;
 
-const CONTROL = '\\x00-\\x1f\\x7f';
+const CONTROL_RANGES = '\\x00-\\x1f\\x7f';
 
 /**
  * No control character, and at least one character that is not white space. Generated clients use the pattern:
  * docs/decisions.md, "The pattern of a name is written for every dialect". A match takes linear time, because two
  * adjacent repeats never match the same character.
  */
-export const PET_NAME_PATTERN = `^[^\\S${CONTROL}]*[^\\s${CONTROL}][^${CONTROL}]*$`;
+export const PET_NAME_PATTERN = `^[^\\S${CONTROL_RANGES}]*[^\\s${CONTROL_RANGES}][^${CONTROL_RANGES}]*$`;
 
-const pattern = new RegExp(PET_NAME_PATTERN);
-const control = new RegExp(`[${CONTROL}]`);
+const namePattern = new RegExp(PET_NAME_PATTERN);
+const controlCharacter = new RegExp(`[${CONTROL_RANGES}]`);
 
 /** @returns a phrase that follows the word "name", or `undefined` for a valid name */
 export function petNameProblem(name: string): string | undefined {
-  // No text has more code points than code units.
+  // Fast, because no text has more code points than code units.
   if (name.length > PET_NAME_MAX_LENGTH && Array.from(name).length > PET_NAME_MAX_LENGTH) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }
   if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';
   if (!name.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
-  if (pattern.test(name)) return undefined;
-  if (control.test(name)) return 'must not contain control characters (U+0000 to U+001F, U+007F)';
+  if (namePattern.test(name)) return undefined;
+  if (controlCharacter.test(name)) return 'must not contain control characters (U+0000 to U+001F, U+007F)';
   return 'must contain a character that is not white space';
 }

@@ -1,8 +1,6 @@
-/** At most `requests` in each window of `seconds`. */
+/** At most `requests` in each window of `seconds`: both from 1 to {@link RATE_LIMIT_MAX}. */
 export type RateLimit = {
-  /** 1 to {@link RATE_LIMIT_MAX}. */
   readonly requests: number;
-  /** 1 to {@link RATE_LIMIT_MAX}. */
   readonly seconds: number;
 };
 
@@ -13,6 +11,7 @@ export const RATE_LIMIT_MAX: RateLimit = { requests: 1_000_000_000, seconds: 86_
 export type WindowState = {
   /** The requests in this window, including the counted request. */
   readonly count: number;
+  /** Until the window ends. */
   readonly leftMs: number;
 };
 

@@ -13,15 +13,15 @@ import {
 } from '../ports/pet-archive.ts';
 
 export type CopiedPets = {
-  /** The pets of the source that the target has now: all pets of the survey, and possibly later pets. */
+  /** The pets of the source that the target has now: all pets that the survey counted, and possibly later pets. */
   readonly pets: number;
   /** The part of `pets` that the target had before the copy. */
   readonly alreadyThere: number;
-  /** The pets in the same range of ids that only the target has. They stay unchanged. */
+  /** Pets that only the target has, up to the greatest id of the source. They stay unchanged. */
   readonly others: number;
 };
 
-/** The target before the copy, up to the greatest id of the source. */
+/** What the target has before the copy, up to the greatest id of the source. */
 type Comparison = Pick<CopiedPets, 'alreadyThere' | 'others'> & {
   /** The target has every pet of the source up to this id, so a repeated copy begins after this id. */
   readonly completeTo: WhilePetsNeverChange<bigint>;
@@ -43,11 +43,11 @@ export class CopyPets {
   }
 
   /**
-   * Compares the pets of both sides, then writes the missing pets. If the comparison fails, nothing is written. A
-   * caller can repeat an interrupted copy.
+   * Compares source and target, then writes the missing pets to the target. If the comparison fails, nothing is
+   * written. A caller can repeat an interrupted copy.
    *
    * @throws {InvalidPet} when the source leaves too few ids for new pets; nothing is written
-   * @throws {IdempotencyKeyTaken} only during a write
+   * @throws {IdempotencyKeyTaken} during a write
    * @throws {PetIdTaken | CountsDiffer | DamagedPet | StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<CopiedPets> {
@@ -55,10 +55,10 @@ export class CopyPets {
     const problem = importedIdProblem(survey.lastId);
     if (problem !== undefined) throw new InvalidPet([problem]);
     const { alreadyThere, others, completeTo, completeCount } = await this.#compare(survey, onProgress);
-    // From now on, a service on the target assigns no id of the source.
+    // From now on, no new pet of the target is assigned an id of the source.
     await this.#target.reserve(survey.lastId);
     let count = completeCount;
-    // Batches are in order of id, so an interrupted copy has no gap before its last pet.
+    // Batches are in order of id, so an interrupted copy leaves no gap before its last pet.
     for await (const pets of this.#source.read(completeTo, survey)) {
       await this.#target.write(pets);
       count += pets.length;
@@ -71,15 +71,15 @@ export class CopyPets {
     return { pets: count, alreadyThere, others };
   }
 
-  /** Walks through both sides in order of id, until the target has no more pets. */
+  /** Reads source and target in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Comparison> {
-    await using sourcePets = each(this.#source.read(BEFORE_EVERY_ID, survey));
+    await using sourcePets = flat(this.#source.read(BEFORE_EVERY_ID, survey));
     const next = async () => (await sourcePets.next()).value;
     const comparison = { alreadyThere: 0, others: 0, completeTo: 0n, completeCount: 0 };
     let sourcePet = await next();
     let hasGap = false;
     const target = new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey);
-    for await (const targetPet of each(target)) {
+    for await (const targetPet of flat(target)) {
       for (; sourcePet !== undefined && sourcePet.id < targetPet.id; sourcePet = await next()) hasGap = true;
       if (sourcePet?.id !== targetPet.id) {
         comparison.others++;
@@ -100,6 +100,6 @@ export class CopyPets {
   }
 }
 
-async function* each(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<ArchivedPet, undefined> {
+async function* flat(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<ArchivedPet, undefined> {
   for await (const batch of batches) yield* batch;
 }

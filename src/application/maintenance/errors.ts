@@ -1,4 +1,4 @@
-/** The existing pet is unchanged. */
+/** The pet in the target stays unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
   readonly fault = 'client';
@@ -17,7 +17,6 @@ export class IdempotencyKeyTaken extends Error {
   }
 }
 
-/** During the run, pets disappeared, or other pets appeared in the target. */
 export class CountsDiffer extends Error {
   readonly kind = 'counts-differ';
   readonly fault = 'operator';

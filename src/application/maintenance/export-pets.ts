@@ -14,8 +14,8 @@ export class ExportPets {
   }
 
   /**
-   * Yields every pet that exists at the start, in ascending order of id. Later pets may be missing. An end without an
-   * error proves a complete export.
+   * Yields every pet that exists when the export starts, in ascending order of id. Newer pets may be missing.
+   * If nothing is thrown, the export is complete.
    *
    * @throws {CountsDiffer} when pets disappear during the export
    * @throws {DamagedPet}

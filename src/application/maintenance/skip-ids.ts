@@ -1,7 +1,6 @@
 import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
 
-/** No id was skipped. */
 export class TooFewPetIds extends Error {
   readonly kind = 'too-few-pet-ids';
   readonly fault = 'operator';
@@ -11,7 +10,7 @@ export class TooFewPetIds extends Error {
   }
 }
 
-/** Ensures that no new pet is assigned the id of a pet that a restore has lost. */
+/** Ensures that no new pet is assigned the id of a pet that a restored backup lacks. */
 export class SkipIds {
   readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
 
@@ -22,13 +21,13 @@ export class SkipIds {
   /**
    * @returns the last skipped id: new pets are assigned greater ids
    * @throws {TooFewPetIds}
-   * @throws {StorageUnavailable} ids may be skipped
+   * @throws {StorageUnavailable} ids may have been skipped
    */
   async execute(): Promise<bigint> {
     const lastId = await this.#archive.lastId();
     if (petIdsWarning(lastId) !== undefined) throw new TooFewPetIds();
-    const upTo = lastId + SKIPPED_PET_IDS;
-    await this.#archive.reserve(upTo);
-    return upTo;
+    const lastSkippedId = lastId + SKIPPED_PET_IDS;
+    await this.#archive.reserve(lastSkippedId);
+    return lastSkippedId;
   }
 }

@@ -18,9 +18,9 @@ export class CreatePet {
   }
 
   /**
-   * @param idempotencyKey calls with equal keys return the same pet. Must contain the caller and the operation
+   * @param idempotencyKey calls with equal keys return the same pet, so a key must contain the caller and the operation
    * @throws {InvalidPet} with every rule that the draft breaks
-   * @throws {IdempotencyKeyReused} when the first call had different fields
+   * @throws {IdempotencyKeyReused} when the key was used for a different pet
    * @throws {DamagedPet} when the pet of the first call is damaged
    * @throws {PetIdsExhausted | StorageUnavailable} after `StorageUnavailable`, the pet may be stored
    */

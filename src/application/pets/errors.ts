@@ -37,7 +37,7 @@ export class PetIdsExhausted extends Error {
   }
 }
 
-/** Nothing was stored. */
+/** The call stored nothing. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
   readonly fault = 'client';
@@ -49,7 +49,7 @@ export class IdempotencyKeyReused extends Error {
 
 /**
  * The stored record breaks the rules of a pet: the record was damaged after the write, and only an operator can repair
- * it. The message contains the rule, and no value of a field.
+ * it. The message contains only the id and the broken rule.
  */
 export class DamagedPet extends Error {
   readonly kind = 'damaged-pet';
@@ -59,7 +59,7 @@ export class DamagedPet extends Error {
   // Private, because loggers print every public property of an error.
   readonly #before: readonly Pet[];
 
-  /** @param before the pets of the page that come before the damaged pet */
+  /** @param before the pets of the page before the damaged pet */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
     this.id = id;

@@ -13,7 +13,7 @@ export type PageRequest = {
 };
 
 export type PetPage = {
-  /** In ascending order of id. A page before a damaged pet has fewer pets than the limit. */
+  /** In ascending order of id. A page that ends before a damaged pet may have fewer pets than the limit. */
   readonly pets: readonly Pet[];
   /**
    * The `after` of the next page. Absent on the last page. A walk from page to page returns each pet once, with or
@@ -30,10 +30,10 @@ export class ListPets {
   }
 
   /**
-   * Never skips a damaged pet: the page ends before that pet, and the next page begins with it.
+   * Never skips a damaged pet: the page ends before this pet, and the call for the next page throws.
    *
    * @throws {InvalidPageSize}
-   * @throws {DamagedPet} when the page begins with a damaged pet. A walk can continue after the id of that pet
+   * @throws {DamagedPet} when the first pet of the page is damaged. A caller can pass the id of this pet as `after`
    * @throws {StorageUnavailable}
    */
   async execute({ status, limit = PAGE_SIZE.default, after }: PageRequest): Promise<PetPage> {
@@ -42,7 +42,7 @@ export class ListPets {
     }
     let foundPets: readonly Pet[];
     try {
-      // Requests one more pet than the limit. If the storage returns that pet, another page follows.
+      // If the storage has one more pet than the limit, another page follows.
       foundPets = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;

@@ -13,7 +13,7 @@ export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>
 }
 
 /**
- * A record has an idempotency key and a fingerprint, or neither.
+ * A record has an idempotency key and a fingerprint, or neither of them.
  *
  * @throws {DamagedPet}
  */
@@ -35,8 +35,8 @@ export function isDamaged(parse: () => Pet): boolean {
 }
 
 /**
- * @param records in the order of the storage
- * @param after less than the id of every pet of the page
+ * @param records in the order that the storage returned
+ * @param after the ids of all records must be greater
  * @throws {DamagedPet} for the first record that is damaged or out of order, with the pets before that record
  */
 export function parseStoredPage<T, P extends Pet>(

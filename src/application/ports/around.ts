@@ -1,18 +1,19 @@
 type Method = (...args: never) => Promise<unknown>;
 
-/** A function around each call of a method. */
-type Advice<M extends Method> = <Result extends Awaited<ReturnType<M>>>(
+/** A function that wraps each call of a method. */
+type Wrapper<M extends Method> = <Result extends Awaited<ReturnType<M>>>(
   call: () => Promise<Result>,
   args: Parameters<M>,
 ) => Promise<Result>;
 
+/** The named methods. */
 type Named<Names> = { [M in keyof Names]: Names[M] extends undefined ? never : M }[keyof Names];
 
 /**
  * Makes a port that wraps each call of another port.
  *
  * @param names a name for each wrapped method, and `undefined` for the other methods. A missing method does not compile
- * @param advice called once per method
+ * @param wrapperOf called once per named method
  */
 export function around<
   Port extends { readonly [M in keyof Port]: Method },
@@ -20,15 +21,15 @@ export function around<
 >(
   port: Port,
   names: Names,
-  advice: (name: NonNullable<Names[keyof Names]>, method: string) => Advice<Port[Named<Names> & keyof Port]>,
+  wrapperOf: (name: NonNullable<Names[keyof Names]>, key: string) => Wrapper<Port[Named<Names> & keyof Port]>,
 ): Port {
   const methods = Object.keys(names).map((key) => {
     const method = key as keyof Port;
     const call: Method = port[method].bind(port);
     const name = names[method];
     if (name === undefined) return [method, call];
-    const advise = advice(name, key);
-    return [method, (...args: never) => advise(() => call(...args) as Promise<never>, args)];
+    const wrapper = wrapperOf(name, key);
+    return [method, (...args: never) => wrapper(() => call(...args) as Promise<never>, args)];
   });
   return Object.fromEntries(methods) as Port;
 }

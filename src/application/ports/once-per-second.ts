@@ -4,7 +4,7 @@ const SHARED_MS = 1_000;
  * All calls within a second share one run of the task. A later call begins a new run, whether or not the earlier run
  * has ended.
  *
- * @param sharesFailures whether these calls also share a failure. By default, a call after a failure begins a new run
+ * @param sharesFailures whether calls within a second share a failure. If not, a call after a failure begins a new run
  */
 export function oncePerSecond<Result>(task: () => Promise<Result>, { sharesFailures = false } = {}) {
   let latest: Promise<Result> | undefined;

@@ -2,7 +2,7 @@ import { INT64_MIN, type Pet, petTexts } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
 export type ArchivedPet = Pet & {
-  /** The key of the create request. A copy has it too, so the new storage replays a repeated request. */
+  /** From the create request. A copied pet keeps its key, so the new storage replays a repeated request. */
   readonly idempotency?: Idempotency;
 };
 
@@ -15,14 +15,14 @@ function textOf({ id, idempotency, ...fields }: ArchivedPet): string {
   return JSON.stringify([String(id), petTexts(fields), idempotency?.key, idempotency?.fingerprint]);
 }
 
-/** Not 0, because damage can change an id to 0 or less. */
+/** Less than 0, because damage can change an id to 0 or less. */
 export const BEFORE_EVERY_ID = INT64_MIN;
 
 /**
- * Copies the catalogue with its ids. `test/contracts/pet-archive.ts` tests every adapter against these comments.
+ * Reads and writes pets with their ids. `test/contracts/pet-archive.ts` tests every adapter against these comments.
  *
  * - Reads return the stored values, including int64 and Unicode.
- * - A later change of an argument or of a result has no effect.
+ * - A later change of an argument or a result has no effect on stored pets.
  * - Every method rejects within a bounded time when the storage is unreachable.
  */
 export interface PetArchive {
@@ -35,10 +35,10 @@ export interface PetArchive {
   read(after: bigint, limit: number): Promise<readonly ArchivedPet[]>;
 
   /**
-   * Stores pets with their ids. Resolves when all pets are durable. Leaves {@link samePet the same pet} unchanged, so a
+   * Stores pets with their ids. Resolves when all pets are durable. Leaves {@link samePet equal pets} unchanged, so a
    * caller can repeat an interrupted write. Overwrites nothing. A write that rejects may have stored some pets.
    *
-   * @param pets with reserved ids from 1 to 2^53 - 1, without duplicates: see {@link reserve}
+   * @param pets their ids are from 1 to 2^53 - 1, without duplicates, and reserved by {@link reserve}
    * @throws {PetIdTaken} when a different pet has one of the ids
    * @throws {IdempotencyKeyTaken} when a different pet has one of the idempotency keys
    * @throws {DamagedPet} when the record with one of the ids is damaged
@@ -61,8 +61,8 @@ export interface PetArchive {
   lastId(): Promise<bigint>;
 
   /**
-   * From now on, every repository on this storage assigns only greater ids, so {@link write} can use the ids up to
-   * `id`. Never lowers an earlier reservation.
+   * From now on, every repository on this storage assigns only greater ids to new pets, so {@link write} can use the
+   * ids up to `id`. A smaller `id` than before changes nothing.
    *
    * @param id 0 to 2^53 - 1
    * @throws {StorageUnavailable}
@@ -80,27 +80,27 @@ export interface PetArchive {
 /** The methods that are safe while a service writes to the same storage. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;
 
-/** What a source has at the start of a run. */
+/** A source at the start of a copy or export. */
 export type Survey = {
   readonly count: number;
-  /** The greatest id of a pet, or 0. The run ignores later pets, which have greater ids. */
+  /** The greatest id of a pet, or 0. Pets with greater ids are ignored. */
   readonly greatestId: bigint;
-  /** At least `greatestId`. The target must assign no id up to this one to a new pet. */
+  /** At least `greatestId`. The target must assign only greater ids to new pets. */
   readonly lastId: bigint;
 };
 
 /**
- * The source of a copy, which can be read repeatedly, in ascending order of id. A storage rejects with `DamagedPet` or
- * `StorageUnavailable`, a file with errors of its own.
+ * The source of a copy, which can be read repeatedly. A storage rejects with `DamagedPet` or `StorageUnavailable`, and
+ * a file with its own errors.
  */
 export interface PetSource {
-  /** Counts the pets. Checks a whole file, so an invalid file is rejected before anything is written. */
+  /** Counts the pets. Checks all lines of a file, so an invalid file is rejected before anything is written. */
   survey(onProgress: OnProgress): Promise<Survey>;
 
-  /** Batches of the pets with ids greater than `after`, up to `survey.greatestId`. */
+  /** Batches of the pets with ids greater than `after`, up to `survey.greatestId`, in ascending order of id. */
   read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
 
-  /** The present number of pets with ids up to `survey.greatestId`. */
+  /** Counts the pets with ids up to `survey.greatestId` again. */
   recount(survey: Survey): Promise<number>;
 }
 

@@ -5,7 +5,7 @@ export type PetQuery = {
   readonly status?: PetStatus | undefined;
   /** Only pets with ids greater than this int64. A pet with this id need not exist. Default: all pets. */
   readonly after?: bigint | undefined;
-  /** In pets, at least 1. */
+  /** Pets per page, at least 1. */
   readonly limit: number;
 };
 
@@ -30,7 +30,7 @@ export type InsertResult = {
  * A stored pet never changes and is never removed. `WhilePetsNeverChange` marks the code that relies on this rule.
  *
  * - Reads return the stored values, including int64 and Unicode.
- * - A later change of an argument or of a result has no effect.
+ * - A later change of an argument or a result has no effect on stored pets.
  * - A read returns every pet whose insert resolved before the read began, in any process on the same storage.
  * - Reads check every record. An adapter may cache pets. It documents how many, and for how long it may return an
  *   old pet after another program changes or removes a record.
@@ -50,12 +50,12 @@ export interface PetRepository {
 
   /**
    * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. One atomic write
-   * stores the pet and its key, so a failed insert stores no key. The key lasts as long as the pet. When the key and
-   * the fingerprint are stored, the call ignores `pet` and returns the first pet.
+   * stores the pet and its key, so a failed insert stores no key. The key lasts as long as the pet. If a pet with
+   * the key and the fingerprint is stored, the call ignores `pet` and returns the stored pet.
    *
-   * @throws {IdempotencyKeyReused} when the key has another fingerprint; nothing is stored
+   * @throws {IdempotencyKeyReused} when the stored key has another fingerprint; nothing is stored
    * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1
-   * @throws {DamagedPet} when the record of the first pet is damaged; nothing is stored
+   * @throws {DamagedPet} when the record with the key is damaged; nothing is stored
    * @throws {StorageUnavailable} the pet may have been stored
    */
   insertOnce(pet: NewPet, idempotency: Idempotency): Promise<InsertResult>;

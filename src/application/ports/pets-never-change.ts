@@ -9,8 +9,8 @@ type Harmless =
 /**
  * Marks code that is right only because stored pets never change and are never removed.
  *
- * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, and the compiler names all marked code.
- * If the method changes or removes pets, correct that code. If not, add the method to {@link Harmless}.
+ * A new port method turns this type into {@link ReliesOnPetsThatNeverChange}, so all marked code has compile errors.
+ * If the method changes or removes pets, correct this code. If not, add the method to {@link Harmless}.
  */
 export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArchive> = [Method] extends [
   Harmless,
@@ -20,7 +20,7 @@ export type WhilePetsNeverChange<T, Method = keyof PetRepository | keyof PetArch
 
 declare const RELIES: unique symbol;
 
-/** No value has this type. The compiler's message contains the names of this type and the method. */
+/** No value has this type. The compiler's message names this type and the new method. */
 export interface ReliesOnPetsThatNeverChange<Method> {
   readonly [RELIES]: Method;
 }

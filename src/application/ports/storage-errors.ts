@@ -19,9 +19,9 @@ export class StorageUnavailable extends Error {
 }
 
 /**
- * Only an operator can help: the URL is invalid, the server does not exist, or the file or the schema does not fit.
- * Also thrown by an open storage, when a rule of the operator refuses a record. The message is one line, says what to
- * do, and contains no credentials and no content of a record.
+ * Only an operator can help: the URL is invalid, the server does not exist, or this build cannot use the file or the
+ * schema. An open storage throws this error when a rule that the operator added refuses a record. The message is one
+ * line, says what to do, and contains no credentials and no content of a record.
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';
@@ -33,8 +33,8 @@ export class StorageSetupError extends Error {
 }
 
 /**
- * The stored record breaks the rules of a key: the record was damaged after the write, and only an operator can repair
- * it. The message contains no value of a field.
+ * The stored record breaks the rules of an API key: the record was damaged after the write, and only an operator
+ * can repair it. The message contains only the id and the broken rule.
  */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
@@ -49,7 +49,7 @@ export class DamagedApiKey extends Error {
   }
 }
 
-/** The schema version of the first release, in every storage. Migrations begin at this version. */
+/** The schema version of every storage of the first release. Older versions cannot be migrated. */
 export const FIRST_SCHEMA_VERSION = 4;
 
 /** @param migration the advice for a storage of an earlier release, such as "run: …" */

@@ -1,5 +1,5 @@
 export type StorageState = {
-  /** The greatest id of a pet that was ever assigned, written or reserved, or 0. */
+  /** The greatest id that was ever assigned, written or reserved, or 0. */
   readonly lastId: bigint;
 };
 
@@ -8,13 +8,13 @@ export interface StorageProbe {
   /**
    * Resolves when the storage answers and has the schema version of this build.
    *
-   * @throws {StorageUnavailable} otherwise, within a bounded time
+   * @throws {StorageUnavailable} if not, within a bounded time
    */
   check(): Promise<StorageState>;
 }
 
 export type Finding = {
-  /** Such as `pet 7`, `API key 0123456789abcdef` or `index "idem.k_1"`. */
+  /** A part such as `pet 7`, `API key 0123456789abcdef` or `index "idem.k_1"`. */
   readonly about: string;
   /** A single line, without the content of a record. */
   readonly problem: string;
@@ -23,14 +23,14 @@ export type Finding = {
 /** Examines the structure, such as the schema and the indexes. Changes nothing. */
 export interface StorageInspector {
   /**
-   * All problems except damaged records, which `PetArchive` and `ApiKeyRepository` report.
+   * All problems of the structure. `PetArchive` and `ApiKeyRepository` report damaged records.
    *
    * @throws {StorageUnavailable} also when damage prevents the examination
    */
   findings(): AsyncIterable<Finding>;
 }
 
-/** Logs events for the operator that are not the failure of a call. */
+/** Logs warnings for the operator that no failed call reports. */
 export interface StorageLog {
   /** @param message a single line, without secrets and without the content of a record */
   warn(message: string): void;
@@ -58,12 +58,12 @@ export type ConnectionEvent =
 
 /** Receives measurements of a storage. No method throws. */
 export interface StorageMeter {
-  /** Called once per commit, with the number of inserts in the commit. */
+  /** Called once per commit. */
   insertsCommitted(inserts: number): void;
 
   /** For a storage with a pool of connections. */
   connection(event: ConnectionEvent): void;
 
-  /** For a storage with a write-ahead log: its size, and the time of the last complete checkpoint. */
+  /** For a storage with a write-ahead log: the size of the log, and the time of its last complete checkpoint. */
   log(bytes: () => number, checkpointedAt: () => Date): void;
 }

@@ -5,7 +5,7 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { StorageHost, StorageInspector, StorageMeter, StorageProbe } from './storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
-  /** Call `close` after all other calls have ended: an adapter may abort a call. A second `close` does nothing. */
+  /** Call `close` after all other calls have ended, because `close` may abort a call. A second `close` does nothing. */
   close(): Promise<void>;
 };
 
@@ -13,19 +13,19 @@ export type ServicePorts = {
   readonly pets: PetRepository;
   readonly keys: ApiKeyRepository;
   readonly probe: StorageProbe;
-  /** Required for a shared storage: without shared counts, each service would grant the whole limit. */
+  /** Required for a shared storage: without shared counts, each service would admit the whole limit. */
   readonly limiter?: RateLimiter;
 };
 
 export type ServiceStorage = Open<ServicePorts> & {
-  /** Reads the certificates again, for new connections. Logs the outcome. */
+  /** Reads the certificate files again, for new connections. Logs the outcome. */
   renewCertificates?(): Promise<void>;
 };
 
 export type ServiceOptions = {
   readonly log: StorageHost;
   readonly meter?: StorageMeter;
-  /** Whether to migrate the schema. A storage that always migrates at the start ignores this option. */
+  /** Whether to migrate an old schema at the start. A storage that always migrates ignores this option. */
   readonly autoMigrate: boolean;
 };
 
@@ -41,6 +41,7 @@ export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
 
 export type KeyOptions = {
   readonly log: StorageHost;
+  /** Whether to create a missing storage. */
   readonly mayCreate: boolean;
 };
 
@@ -49,11 +50,11 @@ export type Migration = {
   /** The schema version before the migration; `undefined` without a schema. */
   readonly from: number | undefined;
   readonly to: number;
-  /** What else to do, or why nothing was done. Completes a sentence. */
+  /** What else was done, or why nothing was done, as a phrase. */
   readonly note?: string;
 };
 
-/** A database technology, and everything that the program says and decides about it. */
+/** A database technology: its properties, its texts, and how to open its storages. */
 export interface StorageKind {
   /** The name in texts for people. */
   readonly name: string;
@@ -61,7 +62,7 @@ export interface StorageKind {
   readonly system: string;
   /** Such as `sqlite:PATH`. */
   readonly urlForm: string;
-  /** A warning for operators. Completes a sentence that begins with `urlForm`. */
+  /** A warning for operators, as a phrase that follows `urlForm`. */
   readonly caution?: string;
 
   /** Whether the data outlives the process. Commands need such a storage. */
@@ -71,31 +72,29 @@ export interface StorageKind {
 
   isUrl(url: string): boolean;
 
-  /** Whether the URL names files of certificates, see `renewCertificates`. */
+  /** Whether the URL names certificate files: see `renewCertificates`. */
   hasCertificates?(url: string): boolean;
 
   /**
-   * The problem of a URL of this kind. Completes a sentence that begins with the name of a variable or an option.
-   * Quotes no part of the URL, which may contain a password.
+   * The problem of a URL, as a phrase that follows the name of a variable or option. Quotes no part of a URL that may
+   * contain a password.
    */
   urlProblem?(url: string): string | undefined;
 
-  // Each of these methods opens a storage.
+  // Each of the following methods opens a storage. openForReading, openForChecking and openKeys work while a service
+  // uses the storage.
   // Each throws a StorageSetupError when only an operator can help, and a StorageUnavailable when a retry may succeed.
 
-  /** For a service, which closes the storage when the service stops. */
   openService(url: string, options: ServiceOptions): Promise<ServiceStorage>;
 
-  /** Works while a service uses the storage. */
   openForReading(url: string): Promise<ReadableStorage>;
 
-  /** Also opens a damaged storage, if a part is readable. Writes nothing. Works while a service uses the storage. */
+  /** Also opens a damaged storage, if a part is readable. Writes nothing. */
   openForChecking(url: string): Promise<CheckableStorage>;
 
-  /** Creates a missing storage. Refuses a storage for only one writer while a service uses that storage. */
+  /** Creates a missing storage. Refuses a storage that is not `shared` while a service uses that storage. */
   openForWriting(url: string, log: StorageHost): Promise<WritableStorage>;
 
-  /** Works while a service uses the storage. */
   openKeys(url: string, options: KeyOptions): Promise<KeyStorage>;
 
   /** Refuses the same storages as {@link openForWriting}. Absent for a storage without a schema. */
@@ -111,12 +110,11 @@ export interface StorageKind {
   backUp?(url: string, path: string, onProgress: OnProgress): Promise<void>;
 
   /**
-   * Makes a storage from a backup, with the schema version of the backup.
+   * Makes a storage from a file that `backUp` has written, with the same schema version.
    *
-   * @param backup a file that `backUp` has written
    * @param onProgress may throw to stop the restore, which then changes nothing
-   * @returns the last skipped id: new pets are assigned greater ids
-   * @throws {StorageSetupError} also when the backup is damaged, or a storage exists
+   * @returns the last skipped id (see `SKIPPED_PET_IDS`): new pets are assigned greater ids
+   * @throws {StorageSetupError} also when the backup is damaged, or the storage already exists
    */
   restore?(url: string, backup: string, onProgress: OnProgress): Promise<bigint>;
 

@@ -1,8 +1,6 @@
 import type { ServicePorts } from './storage-kind.ts';
 
-/**
- * The names of the methods in metrics and traces, which wrap exactly these methods. A missing method does not compile.
- */
+/** The names of the methods in metrics and traces. Calls of other methods are neither measured nor traced. */
 export const STORAGE_OPERATIONS = {
   pets: { insert: 'insert_pet', insertOnce: 'insert_pet_once', findById: 'find_pet', list: 'list_pets' },
   keys: {

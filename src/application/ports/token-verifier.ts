@@ -5,7 +5,7 @@ import type { RateLimit } from '../../domain/rate-limit.ts';
 export type Caller = {
   /** The id of the API key: unique among all keys of the service. */
   readonly id: string;
-  /** See `NewApiKey`. */
+  /** For a successor: see `NewApiKey`. */
   readonly originId?: string | undefined;
   readonly label: string;
   readonly scopes: readonly Scope[];
@@ -13,17 +13,15 @@ export type Caller = {
   readonly rateLimit?: RateLimit | undefined;
 };
 
-/** Why a token was refused. For operators only: clients cannot see the reason. */
-export type TokenRefusal =
-  /** No key has this token. */
-  'unknown' | 'expired' | 'revoked';
+/** Why a token was refused. `unknown`: no key has the token. Clients cannot see the reason. */
+export type TokenRefusal = 'unknown' | 'expired' | 'revoked';
 
 /** `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**
-   * The caller with this bearer token, or `undefined` if the key is not valid now. The time of a call reveals nothing
-   * about a wrong token. A storage contains only SHA-256 digests, never tokens. A verifier may keep accepted tokens in
-   * memory.
+   * The caller with this bearer token, or `undefined` if the key is not valid now. The duration of a call tells an
+   * attacker nothing about valid tokens. A storage contains only SHA-256 digests, never tokens. A verifier may keep
+   * accepted tokens in memory.
    *
    * @throws {StorageUnavailable} when the key cannot be checked now
    * @throws {DamagedApiKey} when the record of the key is damaged; the key is not valid
@@ -36,6 +34,6 @@ export interface TokenForm {
   /** The id of the key, or `undefined` for a text that is no token. */
   idOf(token: string): string | undefined;
 
-  /** Compares the SHA-256 digest of the token. Takes the same time for every digest, and for `undefined`. */
+  /** Whether the token has this SHA-256 digest. Takes the same time for every `digest`, also for `undefined`. */
   hasDigest(token: string, digest: string | undefined): boolean;
 }
