@@ -30,7 +30,7 @@ export interface ApiKeyRepository {
   findById(id: string): Promise<ApiKey | undefined>;
 
   /**
-   * Every key, ordered by time of creation, then by id. For a damaged record, the list has an error.
+   * Every key, ordered by time of creation, then by id. For a damaged record, the list has a `DamagedApiKey`.
    *
    * @throws {StorageUnavailable}
    */

@@ -1,8 +1,8 @@
 const SHARED_MS = 1_000;
 
 /**
- * All calls within a second share one run of the task. A later call begins a new run, whether or not the earlier run
- * has ended.
+ * All calls within a second share one run of the task. A later call begins a new run, even while the earlier run
+ * continues.
  *
  * @param sharesFailures whether calls within a second share a failure. If not, a call after a failure begins a new run
  */

@@ -1,6 +1,6 @@
 import type { ServicePorts } from './storage-kind.ts';
 
-/** The names of the methods in metrics and traces. Calls of other methods are neither measured nor traced. */
+/** The names of the methods in metrics and traces. Only named methods are measured; a missing name does not compile. */
 export const STORAGE_OPERATIONS = {
   pets: { insert: 'insert_pet', insertOnce: 'insert_pet_once', findById: 'find_pet', list: 'list_pets' },
   keys: {
