@@ -27,7 +27,7 @@ export type ApiKeyDraft = Pick<NewApiKey, 'label' | 'scopes'> & {
   readonly [Field in 'expiresAt' | 'rateLimit' | 'originId']?: NewApiKey[Field] | undefined;
 };
 
-/** A key in a repository, without the token. */
+/** A key in a repository, without the token. Times are exact to the millisecond. */
 export type ApiKey = NewApiKey & {
   /** 16 lower-case hex digits. Public: the token and every log line about the key contain the id. */
   readonly id: string;

@@ -17,6 +17,7 @@ export class IdempotencyKeyTaken extends Error {
   }
 }
 
+/** During the run, pets disappeared, or other pets appeared in the target. */
 export class CountsDiffer extends Error {
   readonly kind = 'counts-differ';
   readonly fault = 'operator';

@@ -40,8 +40,8 @@ export type InsertResult = {
 export interface PetRepository {
   /**
    * Stores a pet with a new id. Resolves when the storage engine has acknowledged that the write is durable. (Only the
-   * adapter in memory is not durable.) Ids start at 1 and may have gaps. An insert that begins after a pet was returned
-   * assigns a greater id. No returned id is assigned again, even after a restart.
+   * adapter in memory is not durable.) Ids start at 1 and may have gaps. An insert assigns a greater id than all ids
+   * that were returned before the insert began. No returned id is assigned again, even after a restart.
    *
    * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
    * @throws {StorageUnavailable} the pet may have been stored

@@ -23,7 +23,7 @@ export type Finding = {
 /** Examines the structure, such as the schema and the indexes. Changes nothing. */
 export interface StorageInspector {
   /**
-   * All problems of the structure. `PetArchive` and `ApiKeyRepository` report damaged records.
+   * All problems except damaged records, which `PetArchive` and `ApiKeyRepository` report.
    *
    * @throws {StorageUnavailable} also when damage prevents the examination
    */
