@@ -1,9 +1,9 @@
 import { Interrupted } from './program/process.ts';
 
-// Signals have no default action for the first process of a container, so their handlers come first.
+// The first process of a container ignores signals that have no handler, so handlers are set first.
 const interruption = new AbortController();
 const interrupt = (signal: Interrupted['signal']) => interruption.abort(new Interrupted(signal));
-// The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for the decision.
+// The command and its variables decide what SIGHUP does. An earlier SIGHUP waits for this decision.
 const hangUpAction = Promise.withResolvers<() => void>();
 process.on('SIGINT', () => interrupt('SIGINT'));
 process.on('SIGTERM', () => interrupt('SIGTERM'));
@@ -12,7 +12,8 @@ process.on('SIGHUP', () => void hangUpAction.promise.then((act) => act()));
 /** After 1 s the process ends, even if standard error has not accepted the last lines. */
 const LAST_LINES_MS = 1_000;
 
-// A failed write to standard output reaches its caller. A failed write to standard error cannot be reported.
+// A failed write must not crash the process. The caller learns of a failure of standard output. A failure of standard
+// error cannot be reported.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
 void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts')])
@@ -35,7 +36,7 @@ void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts'
 function endProcess(exitCode: number | undefined): void {
   if (exitCode === undefined) return;
   process.exitCode = exitCode;
-  // An interrupted command may have abandoned an unresponsive storage.
+  // An unresponsive storage that the command has abandoned would keep the process alive.
   if (interruption.signal.aborted) process.exit();
   setTimeout(() => process.exit(), LAST_LINES_MS).unref();
 }

@@ -1,10 +1,10 @@
 import { makeParser, oneOf } from './forms.ts';
 import { optional, readRows, type SetVariables } from './rows.ts';
 
-const ROOT_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
-const SAMPLERS = [...ROOT_SAMPLERS, ...ROOT_SAMPLERS.map((root) => `parentbased_${root}` as const)];
+const SIMPLE_SAMPLERS = ['always_on', 'always_off', 'traceidratio'] as const;
+const SAMPLERS = [...SIMPLE_SAMPLERS, ...SIMPLE_SAMPLERS.map((name) => `parentbased_${name}` as const)];
 
-/** Case does not matter: https://opentelemetry.io/docs/specs/otel/configuration/common/#enum */
+/** Ignores case: https://opentelemetry.io/docs/specs/otel/configuration/common/#enum */
 function anyCase<const V extends string>(values: readonly V[], rule?: string) {
   return (text: string) => oneOf(values, rule)(text.toLowerCase());
 }
@@ -28,41 +28,41 @@ export type TracingConfig = NonNullable<ReturnType<typeof readTracing>['tracing'
  *   wrong value of OpenTelemetry's variables is a warning"
  */
 export function readTracing(environment: SetVariables) {
-  const endpointName = nameFor('ENDPOINT', environment);
-  const { values, problems: ignoredProblems } = readRows(
+  const endpointVariable = variableFor('ENDPOINT', environment);
+  const { values, problems: minorProblems } = readRows(
     {
       disabled: optional('OTEL_SDK_DISABLED', anyCase(['true', 'false'], 'must be true or false')),
       exporter: optional('OTEL_TRACES_EXPORTER', anyCase(['otlp', 'none'], 'must be otlp or none')),
-      protocol: optional(nameFor('PROTOCOL', environment), protocol),
+      protocol: optional(variableFor('PROTOCOL', environment), protocol),
       sampler: optional('OTEL_TRACES_SAMPLER', anyCase(SAMPLERS)),
       samplerRatio: optional('OTEL_TRACES_SAMPLER_ARG', ratio),
     },
     environment,
   );
   const { disabled, exporter, sampler = 'parentbased_always_on', samplerRatio = 1 } = values;
-  const isRequested = 'OTEL_TRACES_EXPORTER' in environment || endpointName in environment;
+  const isRequested = 'OTEL_TRACES_EXPORTER' in environment || endpointVariable in environment;
   const isOff = !isRequested || disabled === 'true' || exporter === 'none';
   if (isOff) return { tracing: undefined, problems: [], warnings: [] };
-  const { problems } = readRows({ endpoint: optional(endpointName, endpoint) }, environment);
-  const warnings = ignoredProblems.map((line) => `${line}; its value is ignored`);
-  if (URL.parse(environment[endpointName] ?? '')?.port === '4317') {
+  const { problems } = readRows({ endpoint: optional(endpointVariable, endpoint) }, environment);
+  const warnings = minorProblems.map((line) => `${line}; its value is ignored`);
+  if (URL.parse(environment[endpointVariable] ?? '')?.port === '4317') {
     warnings.push(
-      `${endpointName} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
+      `${endpointVariable} has the port 4317, where collectors accept gRPC; use 4318 for http/protobuf`,
     );
   }
-  const isOn = problems.length === 0 && (exporter === 'otlp' || endpointName in environment);
+  const canExport = problems.length === 0 && (exporter === 'otlp' || endpointVariable in environment);
   const tracing = {
     sampler,
-    /** The share of traces that a sampler `…traceidratio` keeps: 0 to 1. */
+    /** From 0 to 1: the share of traces that a sampler `…traceidratio` keeps. */
     samplerRatio,
-    /** The SDK itself reads the variables of its exporter and resource. */
+    /** For the SDK, which itself reads the variables of its exporter and resource. */
     variables: Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('OTEL_'))),
   };
-  return { tracing: isOn ? tracing : undefined, problems, warnings };
+  return { tracing: canExport ? tracing : undefined, problems, warnings };
 }
 
-/** The variable for traces has priority over the variable for all signals. */
-function nameFor(setting: 'ENDPOINT' | 'PROTOCOL', environment: SetVariables): string {
+/** The variable for traces has priority over the general variable. */
+function variableFor(setting: 'ENDPOINT' | 'PROTOCOL', environment: SetVariables): string {
   const tracesVariable = `OTEL_EXPORTER_OTLP_TRACES_${setting}`;
   return tracesVariable in environment ? tracesVariable : `OTEL_EXPORTER_OTLP_${setting}`;
 }

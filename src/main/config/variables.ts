@@ -34,7 +34,7 @@ const time = makeParser('must be a duration from 0s to 1h, such as 500ms, 25s or
   return ms === undefined || ms > 3_600_000 ? undefined : ms;
 });
 
-/** Browsers send an origin in ASCII (RFC 6454, section 6.2), so origins are compared as text. */
+/** Origins are compared as ASCII text, because browsers send them so: RFC 6454, section 6.2. */
 const origins = makeParser(
   'must be comma-separated origins, each a scheme, a host and an optional port, without a slash at the end: https://shop.example',
   (text) => {
@@ -51,17 +51,17 @@ const publicUrl = makeParser(
     if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
     const { origin, pathname, search, hash, username, password } = url;
     const path = pathname.replace(/\/+$/, '');
-    // A Location that begins with // would name another host (RFC 3986, section 4.2).
+    // A Location begins with `path`, and // would name another host (RFC 3986, section 4.2).
     return search + hash + username + password !== '' || path.includes('//') ? undefined : origin + path;
   },
 );
 
 /** `label=key` or `key`. A key has the characters of a b64token: RFC 6750, section 2.1. */
-const API_KEY = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
+const API_KEY_FORM = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
 
 function apiKeys(text: string) {
   const keys = commaSeparated(text).map((item, index) => {
-    const [, label = `key-${index + 1}`, token] = API_KEY.exec(item) ?? [];
+    const [, label = `key-${index + 1}`, token] = API_KEY_FORM.exec(item) ?? [];
     if (token !== undefined) return { label, token };
     throw new Refused(
       'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
@@ -72,7 +72,7 @@ function apiKeys(text: string) {
   throw new Refused('must have a different label for each key');
 }
 
-/** The key of each row is a field of the configuration. */
+/** Each property is a field of the configuration. */
 export function variables(storages: readonly StorageKind[]) {
   const databaseUrl = (url: string): Storage => {
     const storage = parseDatabaseUrl(url, storages);
@@ -80,7 +80,7 @@ export function variables(storages: readonly StorageKind[]) {
     return storage;
   };
   const cautions = storages.flatMap(({ urlForm, caution }) => (caution ? `; ${urlForm} ${caution}` : []));
-  // Only shared storages need AUTO_MIGRATE. `Intl` would load 4 MiB of ICU's data to join the names.
+  // Only shared storages need AUTO_MIGRATE. Joining with `Intl` would load 4 MiB of ICU's data.
   const names = kindsWith('migrate', storages)
     .filter(({ shared }) => shared)
     .map(({ name }) => name)
@@ -100,7 +100,7 @@ export function variables(storages: readonly StorageKind[]) {
     publicUrl: optional('PUBLIC_URL', publicUrl, 'the base of URLs in answers; default: that of the request'),
     trustProxy: row('TRUST_PROXY', flag, 'false', 'true: trust the X-Forwarded-* headers of the proxy'),
     corsOrigins: optional('CORS_ORIGINS', origins, 'comma-separated origins whose pages may use the API'),
-    /** `undefined`: only a key with a limit of its own is limited. */
+    /** `undefined`: keys without a limit of their own are unlimited. */
     rateLimit: optional('RATE_LIMIT', rateLimit, 'how many requests a key may send, such as 600/60s'),
     maxConnections: row('MAX_CONNECTIONS', connections, '10000', 'open connections; any more are closed'),
     metricsHost: row('METRICS_HOST', anyText, '127.0.0.1', 'the address for /metrics, which needs no key'),

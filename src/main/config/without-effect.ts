@@ -6,14 +6,14 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * @returns a line per variable that may be a misspelt variable of ours (one letter added, missing or wrong, or two
- *   neighbours swapped), and a line for the file `.env`
+ *   neighbours swapped), and a line about an unread file `.env`
  */
 export function unusedVariableWarnings(env: Variables): readonly string[] {
   const foreignNames = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
-  const misspellings = VARIABLE_NAMES.flatMap((meant) =>
+  const misspellings = VARIABLE_NAMES.flatMap((ourName) =>
     foreignNames
-      .filter((given) => isMisspelt(given, meant))
-      .map((given) => `the variable ${given} has no effect; is it a misspelt ${meant}?`),
+      .filter((typedName) => isMisspelt(typedName, ourName))
+      .map((typedName) => `the variable ${typedName} has no effect; is it a misspelt ${ourName}?`),
   );
   return [...misspellings, ...unreadFileWarnings(env)];
 }
@@ -35,11 +35,11 @@ function unreadFileWarnings(env: Variables): readonly string[] {
   return names.length === 0 ? [] : [line];
 }
 
-/** @param given differs from `meant` */
-function isMisspelt(given: string, meant: string): boolean {
-  // The space differs from a letter that `given` adds to `meant`.
-  const start = Array.from(`${meant} `).findIndex((letter, at) => given[at] !== letter);
-  const [a, b] = [given.slice(start), meant.slice(start)];
-  const isSwapped = a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2);
-  return isSwapped || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
+/** @param typedName differs from `ourName` */
+function isMisspelt(typedName: string, ourName: string): boolean {
+  // The added space differs from a last letter that only `typedName` has.
+  const start = Array.from(`${ourName} `).findIndex((letter, at) => typedName[at] !== letter);
+  const [typed, ours] = [typedName.slice(start), ourName.slice(start)];
+  const isSwapped = typed[0] === ours[1] && typed[1] === ours[0] && typed.slice(2) === ours.slice(2);
+  return isSwapped || typed.slice(1) === ours.slice(1) || typed.slice(1) === ours || typed === ours.slice(1);
 }

@@ -3,16 +3,17 @@ import { around } from '../../application/ports/around.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 
-/** Returns a logger that writes at every log level except `silent`. */
+/** The returned logger writes at every log level except `silent`. */
 export function auditLog(log: Logger): Logger {
   return log.level === 'silent' ? log : log.child({}, { level: 'info' });
 }
 
-export function auditKey(log: Logger, audit: string, key: ApiKey): void {
+export function auditKey(log: Logger, action: string, key: ApiKey): void {
   const { id, label, scopes, expiresAt, revokedAt } = key;
-  log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, 'audit');
+  log.info({ audit: action, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, 'audit');
 }
 
+/** `undefined`: not audited. */
 const AUDIT_ACTIONS = {
   findById: undefined,
   list: undefined,
@@ -24,11 +25,11 @@ const AUDIT_ACTIONS = {
 
 /** Writes an audit line after each change of a key. */
 export function withAuditLines(keys: ApiKeyRepository, log: Logger): ApiKeyRepository {
-  return around(keys, AUDIT_ACTIONS, (audit) => async (call, [argument]) => {
+  return around(keys, AUDIT_ACTIONS, (action) => async (call, [argument]) => {
     const result = await call();
-    // `insert` takes a key. `expire` and `revoke` take an id, and return the key if there is one.
+    // `insert` takes a key. `expire` and `revoke` take an id, and return the key if it exists.
     const key = typeof argument === 'string' ? result : argument;
-    if (key) auditKey(log, audit, key);
+    if (key) auditKey(log, action, key);
     return result;
   });
 }

@@ -2,15 +2,15 @@ import { stdSerializers } from 'pino';
 import { faultOf } from '../../domain/fault.ts';
 
 /**
- * A storage error is logged without its stack, which would show only our own code. Its message is followed by each
- * cause that the message does not repeat.
+ * A storage error is logged without its stack, which would show only our own code. The messages of its
+ * causes follow, without repetitions.
  */
 export function errorFields(error: Error): object {
   if (faultOf(error) !== 'storage') return stdSerializers.err(error);
-  return { type: error.name, message: messageOf(error) };
+  return { type: error.name, message: messageWithCauses(error) };
 }
 
-function messageOf({ message, cause }: Error): string {
-  const isNew = cause instanceof Error && !message.includes(cause.message);
-  return isNew ? `${message}: ${messageOf(cause)}` : message;
+function messageWithCauses({ message, cause }: Error): string {
+  const isCauseNew = cause instanceof Error && !message.includes(cause.message);
+  return isCauseNew ? `${message}: ${messageWithCauses(cause)}` : message;
 }

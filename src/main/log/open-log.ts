@@ -27,7 +27,7 @@ export function openStandardError(): BoundedOutput {
 
 /** When the process exits, the output writes as many of its last lines as the reader accepts. */
 function openOutput(fd: 1 | 2, options: BoundedOutputOptions = {}): BoundedOutput {
-  const output = new BoundedOutput(nonBlocking(fd), options);
+  const output = new BoundedOutput(openNonBlocking(fd), options);
   process.once('exit', () => output.end());
   return output;
 }
@@ -45,7 +45,7 @@ export async function openCommandLog(stderr: Output): Promise<Logger> {
 }
 
 /** Reopens a pipe or a terminal as non-blocking (docs/decisions.md, "The log is our own bounded buffer"). */
-function nonBlocking(fd: 1 | 2): number {
+function openNonBlocking(fd: 1 | 2): number {
   if (isatty(fd) || fstatSync(fd).isFIFO()) {
     try {
       const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
@@ -55,21 +55,21 @@ function nonBlocking(fd: 1 | 2): number {
       if (!(error instanceof Error && 'code' in error)) throw error;
     }
   }
-  // Node makes a pipe or a socket non-blocking when it opens the stream.
+  // Node makes pipes and sockets non-blocking when these streams are first used.
   return fd === 1 ? process.stdout.fd : process.stderr.fd;
 }
 
-/** Loads pino-pretty only when called, because most services have no terminal. */
+/** Loads pino-pretty only when called, because most services log to no terminal. */
 async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
   return prettyFactory({
     singleLine: true,
     ignore: 'method,route,status,durationMs',
-    messageFormat: (line) => (line['msg'] === 'request' ? shortRequest(line) : String(line['msg'])),
+    messageFormat: (line) => (line['msg'] === 'request' ? requestText(line) : String(line['msg'])),
   });
 }
 
-function shortRequest({ method, route, status, durationMs }: Partial<RequestRecord>): string {
+function requestText({ method, route, status, durationMs }: Partial<RequestRecord>): string {
   const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
   if (durationMs !== undefined) words.push(`${durationMs} ms`);
   return words.join(' ');

@@ -5,7 +5,7 @@ import { faultOf } from '../../domain/fault.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 
-const CONNECTION_ERRORS = {
+const CONNECTION_ERROR_TEXTS = {
   'cut-off': 'connections were closed: answers that their clients did not read took too much memory',
   refused: 'connections were refused: MAX_CONNECTIONS connections are open',
   tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
@@ -15,7 +15,7 @@ const CONNECTION_ERRORS = {
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionError['kind'], string>;
 
-/** A socket on `::` writes IPv4 addresses with this prefix: RFC 4291, section 2.5.5.2. */
+/** A socket on `::` reports IPv4 addresses with this prefix: RFC 4291, section 2.5.5.2. */
 const IPV4_PREFIX = /^::ffff:(?=\d+\.)/;
 
 type Outage = {
@@ -23,25 +23,25 @@ type Outage = {
   readonly failedRequests: number;
   /** The time of the latest failure. */
   readonly failedMs: number;
-  /** The error of the latest logged failure. */
-  readonly reason: string;
+  /** The latest logged failure. */
+  readonly loggedReason: string;
   readonly loggedMs: number;
 };
 
 /**
- * An outage ends after 10 s without a failure, and logs at most one failure per 10 s: docs/decisions.md, "An outage
- * of the storage has a line at its begin".
+ * An outage ends at the first success after 10 s without a failure. At most one failure per 10 s is logged:
+ * docs/decisions.md, "An outage of the storage has a line at its begin".
  */
 const QUIET_MS = 10_000;
 
 /** Equal connection errors are logged once per minute, because one cause can produce thousands per second. */
 const SAME_ERROR_MS = 60_000;
 
-/** The only text from a client in these log lines is the request id. */
+/** No line has text from a client, except the request id. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
   let notLimited = 0;
-  /** The time of the last line per kind and details of a connection error. */
+  /** When a connection error was last logged, by its kind and details. */
   const lastLineMs = new Map<string, number>();
   let outage: Outage | undefined;
   const endQuietOutage = () => {
@@ -59,12 +59,12 @@ export function requestLog(log: Logger): RequestLog {
     failed: (error, requestId) => {
       const err = error instanceof Error ? error : String(error);
       if (faultOf(error) !== 'storage') return log.error({ requestId, err }, 'failure');
-      const [failedMs, reason] = [performance.now(), String(error)];
-      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? failedMs;
-      outage ??= { beganMs, failedRequests: 0, failedMs, reason: '', loggedMs: -Infinity };
-      outage = { ...outage, failedMs, failedRequests: outage.failedRequests + 1 };
-      if (reason === outage.reason || failedMs - outage.loggedMs < QUIET_MS) return;
-      outage = { ...outage, reason, loggedMs: failedMs };
+      const [nowMs, reason] = [performance.now(), String(error)];
+      const beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? nowMs;
+      outage ??= { beganMs, failedRequests: 0, failedMs: nowMs, loggedReason: '', loggedMs: -Infinity };
+      outage = { ...outage, failedMs: nowMs, failedRequests: outage.failedRequests + 1 };
+      if (reason === outage.loggedReason || nowMs - outage.loggedMs < QUIET_MS) return;
+      outage = { ...outage, loggedReason: reason, loggedMs: nowMs };
       log.warn({ requestId, err }, 'requests fail because of the storage');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {
@@ -77,11 +77,11 @@ export function requestLog(log: Logger): RequestLog {
       const nowMs = performance.now();
       if (nowMs - (lastLineMs.get(key) ?? -Infinity) < SAME_ERROR_MS) return;
       lastLineMs.set(key, nowMs);
-      log.warn(details, CONNECTION_ERRORS[kind]);
+      log.warn(details, CONNECTION_ERROR_TEXTS[kind]);
     },
     notLimited: (err, requestId) => {
       notLimited++;
-      // In an outage, each request would repeat this line.
+      // In an outage, every request would log this line.
       if (outage === undefined) log.warn({ requestId, err, notLimited }, 'rate limit not enforced');
     },
   };

@@ -3,26 +3,26 @@ import { InvalidApiKey } from '../../domain/api-key.ts';
 import { StartError } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
 
-const FAILED = 1;
-const WRONG_USAGE = 2;
+const EXIT_FAILED = 1;
+const EXIT_WRONG_USAGE = 2;
 /** 128 + SIGPIPE: a shell reports this when the reader, such as `head`, has left. */
-const READER_GONE = 141;
+const EXIT_READER_GONE = 141;
 
 /**
- * Returns one line for a problem that an operator can fix, the stack for a bug, and no line for a reader that has
- * left.
+ * Returns a line per problem that an operator can fix, the stack for a bug, and no line if the reader of standard
+ * output has left.
  *
  * @param help the command line that prints the help of the command
  */
 export function explain(error: unknown, help: string) {
-  if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
-  if (error instanceof StartError) return { lines: error.problems, exitCode: FAILED };
-  if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };
+  if (!(error instanceof Error)) return { lines: [String(error)], exitCode: EXIT_FAILED };
+  if (error instanceof StartError) return { lines: error.problems, exitCode: EXIT_FAILED };
+  if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: EXIT_READER_GONE };
   if (error instanceof UsageError || error instanceof InvalidApiKey) {
-    return { lines: [`${oneLine(error)}; see ${help}`], exitCode: WRONG_USAGE };
+    return { lines: [`${oneLine(error)}; see ${help}`], exitCode: EXIT_WRONG_USAGE };
   }
-  if (faultOf(error) !== 'bug') return { lines: [oneLine(error)], exitCode: FAILED };
-  return { lines: [error.stack ?? error.message], exitCode: FAILED };
+  if (faultOf(error) !== 'bug') return { lines: [oneLine(error)], exitCode: EXIT_FAILED };
+  return { lines: [error.stack ?? error.message], exitCode: EXIT_FAILED };
 }
 
 /** A message can quote a file name with line breaks. */
@@ -50,9 +50,9 @@ export class UsageError extends Error {
 export class StorageUnsound extends Error {
   readonly fault = 'operator';
 
-  constructor(findings: number) {
+  constructor(problemCount: number) {
     super(
-      `the storage has ${countText(findings, 'problem')}; repair the damaged records in the storage, or restore a backup`,
+      `the storage has ${countText(problemCount, 'problem')}; repair the damaged records in the storage, or restore a backup`,
     );
   }
 }

@@ -3,7 +3,7 @@ import type { StorageHost } from '../../application/ports/storage-health.ts';
 import type { StorageKind } from '../../application/ports/storage-kind.ts';
 
 /** EX_IOERR of sysexits.h: docs/explanation/group-commit.md, "When a sync fails". */
-const STORAGE_FAILED = 74;
+const EXIT_STORAGE_FAILED = 74;
 
 type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
@@ -21,14 +21,14 @@ export class Interrupted extends Error {
   }
 }
 
-/** @param log writes each line immediately, or when the process exits */
+/** @param log writes each line before the process ends */
 export function storageHost(log: Pick<StorageHost, 'warn'> & { fatal(message: string): void }): StorageHost {
   return {
     warn: (message) => log.warn(message),
     fatal(message) {
       log.fatal(message);
-      // `exit` closes nothing, but waits for the system calls that threads have begun.
-      process.exit(STORAGE_FAILED);
+      // `exit` closes no storage, but waits for the system calls that threads have begun.
+      process.exit(EXIT_STORAGE_FAILED);
     },
   };
 }
@@ -47,9 +47,9 @@ export type Io = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly stdin: () => AsyncIterable<Uint8Array>;
-  /** Aborted with an {@link Interrupted}. */
+  /** Its reason is an {@link Interrupted}. */
   readonly signal: AbortSignal;
-  /** Only the first call sets what SIGHUP does, and also affects earlier SIGHUPs. By default, SIGHUP interrupts. */
+  /** Sets the action of earlier and later SIGHUPs. Only the first call counts. By default, SIGHUP interrupts. */
   readonly setHangUpAction: (act?: () => void) => void;
   readonly storages: readonly StorageKind[];
   /** Starts the service, which ends the process itself. */

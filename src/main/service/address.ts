@@ -5,7 +5,7 @@ import { StartError } from '../config/config.ts';
 type Prefix = '' | 'METRICS_';
 
 /**
- * @param prefix of the variables HOST and PORT that name the address
+ * @param prefix as in METRICS_HOST and METRICS_PORT
  * @throws {StartError} with the variable to change
  */
 export async function listenAt(
@@ -20,7 +20,7 @@ export async function listenAt(
   }
 }
 
-/** Some shells and tools set the variable HOST. */
+/** Some shells and tools set HOST, so the message mentions them. */
 function addressProblem(
   prefix: Prefix,
   { host, port }: Pick<ListenOptions, 'host' | 'port'>,
@@ -28,7 +28,7 @@ function addressProblem(
 ) {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
   const code = String(error.code);
-  const problems: Readonly<Record<string, string>> = {
+  const portProblems: Readonly<Record<string, string>> = {
     EADDRINUSE: `PORT is ${port}, which is in use on ${host}: stop what uses it, or set another ${prefix}PORT`,
     EACCES: `PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
   };
@@ -37,5 +37,5 @@ function addressProblem(
   const hostProblem =
     `HOST is ${shownHost}, where this machine cannot listen (${code}): set it to an address of this machine, such as ` +
     '127.0.0.1, or unset it if a shell or a tool has set it';
-  return new StartError([prefix + (problems[code] ?? hostProblem)]);
+  return new StartError([prefix + (portProblems[code] ?? hostProblem)]);
 }

@@ -7,7 +7,7 @@ import { StartError, type TlsFiles } from '../config/config.ts';
 
 type Certificate = TlsPair & { readonly validTo: Date };
 
-const NEAR_END_MS = 14 * 24 * 3_600_000;
+const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 
 /**
  * Logs the warning of {@link expiryWarning}.
@@ -21,7 +21,7 @@ export async function readCertificate(
 ): Promise<Certificate> {
   const [cert, key] = [await readPem('TLS_CERT', certFile), await readPem('TLS_KEY', keyFile)];
   const certificate = tryUse('TLS_CERT has no certificate in PEM form', () => new X509Certificate(cert));
-  // Finds, for example, a broken chain or a key that is too short.
+  // `createSecureContext` finds, for example, a broken chain or a key that is too short.
   const { createSecureContext } = await import('node:tls');
   tryUse('TLS_CERT cannot be used', () => createSecureContext({ cert }));
   if (key.includes('ENCRYPTED')) {
@@ -40,7 +40,7 @@ export function expiryWarning(
 ): string | undefined {
   if (to < now) return `the certificate in TLS_CERT expired on ${to.toISOString()}`;
   if (from > now) return `the certificate in TLS_CERT is not valid before ${from.toISOString()}`;
-  if (to.getTime() - now.getTime() > NEAR_END_MS) return undefined;
+  if (to.getTime() - now.getTime() > EXPIRY_WARNING_MS) return undefined;
   return `the certificate in TLS_CERT expires on ${to.toISOString()}`;
 }
 
@@ -54,7 +54,7 @@ async function readPem(variable: 'TLS_CERT' | 'TLS_KEY', file: string): Promise<
   });
 }
 
-/** @throws {StartError} with OpenSSL's reason, which quotes no file */
+/** @throws {StartError} with OpenSSL's reason, which quotes no contents */
 function tryUse<T>(problem: string, make: () => T): T {
   try {
     return make();
@@ -67,7 +67,7 @@ function tryUse<T>(problem: string, make: () => T): T {
 
 /**
  * Returns a function that reads the files again, for new connections. If the pair is refused, the old pair stays in
- * use. Calls run one after another, so that the last call decides.
+ * use. Calls run one after another, so that the last call decides which pair is used.
  */
 export function certificateRenewal(files: TlsFiles, use: (pair: TlsPair) => void, log: Logger): () => void {
   const renew = async () => {

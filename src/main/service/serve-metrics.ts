@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 import { listenAt } from './address.ts';
 
-/** Few clients scrape, and none sends a body. The limits keep file descriptors free for the API and the storage. */
+/** Few clients read `/metrics`, without a body. These limits keep file descriptors free for the API and the storage. */
 const LIMITS = {
   headersTimeoutMs: 2_000,
   requestTimeoutMs: 2_000,
@@ -19,18 +19,18 @@ const LIMITS = {
 const LAST_SCRAPE_TIMEOUT_MS = 200;
 
 /**
- * Scrapes are not measured; only their failures are logged.
+ * Requests are not measured, and only their failures are logged.
  *
- * @param text called once per scrape
+ * @param metricsText called once per request
  * @throws {StartError} when the address cannot be used
  */
 export async function serveMetrics(
-  text: () => Promise<string>,
+  metricsText: () => Promise<string>,
   { metricsHost: host, metricsPort: port = 0 }: Pick<Config, 'metricsHost' | 'metricsPort'>,
   log: Logger,
 ): Promise<AsyncDisposable & { readonly url: string }> {
   const quietLog = { ...requestLog(log), answered: () => {}, connectionError: () => {} };
-  const app = createMetricsApp(text, quietLog);
+  const app = createMetricsApp(metricsText, quietLog);
   const server = await listenAt('METRICS_', app, { host, port, log: quietLog, limits: LIMITS });
   return {
     url: `${urlOf({ host }, server)}/metrics`,

@@ -53,7 +53,7 @@ export async function serve({ env, signal, setHangUpAction, storages }: ServiceI
  * @returns the service, when it listens
  */
 async function runUntilStopped(
-  starting: () => Promise<Service>,
+  startService: () => Promise<Service>,
   config: Config,
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<Service> {
@@ -66,7 +66,7 @@ async function runUntilStopped(
     isStopping = true;
     const stopped = service?.stop();
     log.info({ reason }, 'shutting down');
-    // The service does not listen yet, and every step of a start can be repeated.
+    // No drain is needed before the service listens: every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
     const giveUp = () => {
@@ -89,6 +89,6 @@ async function runUntilStopped(
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
-  service = await starting();
+  service = await startService();
   return service;
 }

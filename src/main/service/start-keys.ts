@@ -32,13 +32,13 @@ export type StartKeys = {
  */
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
-  stored: Pick<ApiKeyRepository, 'list'>,
+  storedKeys: Pick<ApiKeyRepository, 'list'>,
   { now, log, isLogged }: Context,
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { knownKeys: apiKeys.map(toKnownKey) };
-  const keys = await stored.list();
+  const keys = await storedKeys.list();
   for (const key of keys) {
-    // If its id is damaged, no request finds the key.
+    // No request finds a key whose id is damaged.
     if (key instanceof DamagedApiKey) log.warn(`a damaged API key is refused; run petstore check: ${key.id}`);
   }
   if (keys.length > 0) {

@@ -17,7 +17,7 @@ export type Service = {
   /** For example `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly metricsUrl?: string | undefined;
-  /** Only a start without any key makes a key. */
+  /** Only a start that finds no key makes a key. */
   readonly madeKey: MadeKey | undefined;
   /** Reads the certificates of the service and its storage again, for new connections. */
   renewCertificates(): Promise<void>;
@@ -33,10 +33,10 @@ export type StartOptions = {
   readonly isLogged?: boolean;
 };
 
-/** This is shorter than the 60 s between two writes of the use of one key, so that a first use is written soon. */
+/** The use of one key is written at most once per 60 s. Its first use is written sooner, within this interval. */
 const RECORD_USES_EVERY_MS = 10_000;
 
-/** Without a proxy, TRUST_PROXY would let clients forge addresses, so the text names no variable. */
+/** The text does not name TRUST_PROXY, which lets clients forge addresses if there is no proxy. */
 const NO_PROXY =
   'other machines can reach this port, and no setting names a proxy; put a proxy in front of this port that limits ' +
   'the connections and the time of each address';
@@ -70,17 +70,17 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   opening.defer(async () => tracing?.stop());
   const { knownKeys, madeKey } = await startKeys(config, storage.keys, { now, log, isLogged });
 
-  const requestLines = tracing?.requestLog(log) ?? requestLog(log);
-  const measuredLines = metrics ? measuredLog(requestLines, metrics) : requestLines;
+  const requestsLog = tracing?.requestLog(log) ?? requestLog(log);
+  const measuredRequestsLog = metrics ? measuredLog(requestsLog, metrics) : requestsLog;
   const isDraining = () => server.isDraining;
   const { publicUrl, trustProxy, corsOrigins, rateLimit } = config;
   const settings = { publicUrl, trustProxy, corsOrigins, rateLimit };
-  const parts = { storage, knownKeys, now, log: measuredLines, isDraining, metrics, tracing };
+  const parts = { storage, knownKeys, now, log: measuredRequestsLog, isDraining, metrics, tracing };
   const { app, recordUses } = composeService({ ...settings, ...parts });
   const server: HttpServer = await listenAt('', app, {
     host: config.host,
     port: config.port,
-    log: measuredLines,
+    log: measuredRequestsLog,
     tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });

@@ -2,7 +2,10 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 
-/** An outage ends at a success this long after the last failure: a receiver that often fails must not flood the log. */
+/**
+ * An outage ends at a success at least 60 s after the last failure, because a receiver that often fails must not flood
+ * the log.
+ */
 const QUIET_MS = 60_000;
 
 /**

@@ -19,7 +19,7 @@ import { tracedRequestLog } from './traced-request-log.ts';
 /** The default of `OTEL_SERVICE_NAME`. */
 const NAME = 'petstore';
 
-/** This saves memory: OpenTelemetry has no limit, a URL may have 16 KiB, and many spans may wait. */
+/** Saves memory: OpenTelemetry has no limit, a URL may have 16 KiB, and many spans may wait. */
 const MAX_ATTRIBUTE_CHARS = 1024;
 
 const LAST_SPANS_MS = 1_000;
@@ -44,10 +44,10 @@ export function openTracing(
 ) {
   // The SDK reads only the environment, not the file of --env.
   Object.assign(process.env, config.variables);
-  onSdkWarning((message) => log.warn(message));
+  handleSdkWarnings((message) => log.warn(message));
   const exportWatch = watchExports(new OTLPTraceExporter(), log);
-  const resource = resourceOf();
-  onSdkWarning(exportWatch.onSdkWarning);
+  const resource = serviceResource();
+  handleSdkWarnings(exportWatch.onSdkWarning);
 
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const provider = new sdk.TracerProvider({
@@ -74,14 +74,14 @@ export function openTracing(
   };
 }
 
-/** Drops errors of the SDK: they are failed exports, which {@link watchExports} logs. */
-function onSdkWarning(warn: (message: string) => void): void {
+/** Ignores errors of the SDK, because they are failed exports, which {@link watchExports} logs. */
+function handleSdkWarnings(warn: (message: string) => void): void {
   const logger = { error() {}, warn, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-/** The environment can replace the name and the version. */
-function resourceOf() {
+/** The environment can replace the default name and version. */
+function serviceResource() {
   const { serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector } = resources;
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   const defaultAttributes = { 'service.name': NAME, 'service.version': packageJson.version };

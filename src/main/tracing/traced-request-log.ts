@@ -6,7 +6,7 @@ import { requestLog } from '../log/request-log.ts';
 
 /**
  * Adds ids of traces to log lines, as in https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/.
- * The last line of a request ends its span.
+ * `answered` ends the span of its request.
  */
 export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   const lines = requestLog(log.child({}, { formatters: { log: withTraceIds } }));
@@ -19,7 +19,7 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   };
 }
 
-/** A line without a request id has no trace ids, although the context of a request may be active. */
+/** A line without a request id gets no trace ids, even while a request is active. */
 function withTraceIds(fields: { readonly requestId?: unknown }): object {
   const span = fields.requestId === undefined ? undefined : trace.getSpanContext(context.active());
   if (span === undefined) return fields;
