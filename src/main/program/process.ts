@@ -27,7 +27,7 @@ export function storageHost(log: Pick<StorageHost, 'warn'> & { fatal(message: st
     warn: (message) => log.warn(message),
     fatal(message) {
       log.fatal(message);
-      // `exit` closes no storage, but waits for the system calls that threads have begun.
+      // `exit` closes nothing, but waits for the system calls that threads have begun.
       process.exit(EXIT_STORAGE_FAILED);
     },
   };
@@ -47,7 +47,7 @@ export type Io = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly stdin: () => AsyncIterable<Uint8Array>;
-  /** Its reason is an {@link Interrupted}. */
+  /** Aborted with a reason: an {@link Interrupted}. */
   readonly signal: AbortSignal;
   /** Sets the action of earlier and later SIGHUPs. Only the first call counts. By default, SIGHUP interrupts. */
   readonly setHangUpAction: (act?: () => void) => void;

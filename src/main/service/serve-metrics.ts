@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 import { listenAt } from './address.ts';
 
-/** Few clients read `/metrics`, without a body. These limits keep file descriptors free for the API and the storage. */
+/** Few clients read `/metrics`, and none sends a body. The limits save file descriptors for the API and the storage. */
 const LIMITS = {
   headersTimeoutMs: 2_000,
   requestTimeoutMs: 2_000,

@@ -34,7 +34,8 @@ export async function serve({ env, signal, setHangUpAction, storages }: ServiceI
   // The log is flushed immediately, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
-    // A key never goes into the log. It is made only at a loopback address, for which few certificates are valid.
+    // A key never goes into the log. `--insecure`: a key is made only at a loopback address, for which few certificates
+    // are valid.
     const insecureOption = config.tls === undefined ? '' : '--insecure ';
     const advice = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(

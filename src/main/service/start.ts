@@ -33,7 +33,7 @@ export type StartOptions = {
   readonly isLogged?: boolean;
 };
 
-/** The use of one key is written at most once per 60 s. Its first use is written sooner, within this interval. */
+/** The use of one key is written at most once per 60 s. Its first use is written within this interval. */
 const RECORD_USES_EVERY_MS = 10_000;
 
 /** The text does not name TRUST_PROXY, which lets clients forge addresses if there is no proxy. */
