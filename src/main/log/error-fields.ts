@@ -2,7 +2,7 @@ import { stdSerializers } from 'pino';
 import { faultOf } from '../../domain/fault.ts';
 
 /**
- * A storage error is logged without its stack, which would show only our own code. The messages of its
+ * A storage error is logged without its stack, which shows only our own code. The messages of its
  * causes follow, without repetitions.
  */
 export function errorFields(error: Error): object {
