@@ -7,12 +7,12 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 /**
- * The languages of blocks that are no commands. A block with another language, or with none, counts as commands. A
- * block of `ts` is an excerpt of a source.
+ * The languages of code blocks that no test runs. A block with another language, or with none, counts as commands. A
+ * block of `ts` is an excerpt of a source file.
  */
-const SHOWN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
+const NOT_RUN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
 
-/** The sections whose commands a test runs, by document. The comment above a document names the test. */
+/** The sections whose commands a test runs, by document. A comment names the tests of the documents below it. */
 const EXECUTED = new Map([
   // test/readme.test.ts
   ['README.md', 'Run it, A tour'],
@@ -31,6 +31,7 @@ const EXECUTED = new Map([
   ['docs/how-to/upgrade.md', 'Upgrade SQLite, Go back to the earlier release, Upgrade MongoDB'],
   ['docs/how-to/lose-a-member-or-the-machine.md', 'One member is gone, Two members are lost for good'],
   ['docs/how-to/use-metrics-and-traces.md', 'Turn metrics on'],
+  ['docs/how-to/what-went-wrong.md', 'When a record is damaged'],
   ['docs/how-to/run-in-containers-or-under-systemd.md', 'systemd'],
   // test/deploy/proxies.test.ts
   [
@@ -39,7 +40,6 @@ const EXECUTED = new Map([
   ],
   // test/main/service/tls.test.ts
   ['docs/how-to/use-tls.md', 'Try it'],
-  ['docs/how-to/what-went-wrong.md', 'When a record is damaged'],
   // test/guide
   [
     'docs/guide/a-first-day.md',
@@ -54,12 +54,13 @@ const EXECUTED = new Map([
   ],
 ]);
 
+/** The documents that stand beside the files that they describe. */
 const besideFiles = '{deploy,bench,proof,examples/{changes,clients}}/*.md';
 const patterns = ['*.md', 'docs/**/*.md', besideFiles, 'proof/*/results.md', '.github/*.md'];
 const documents = await readDocuments(patterns);
 
 describe.each([...documents])('%s', (path, text) => {
-  it('links to files and headings that exist', async () => {
+  it('links only to files and headings that exist', async () => {
     const prose = withoutCode(text);
     const links = Array.from(prose.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g));
     const broken = links.map(async ([link, file = '', anchor]) => {
@@ -70,7 +71,7 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(broken)).flat()).toStrictEqual([]);
   });
 
-  it('names folders and files that exist', async () => {
+  it('names only folders and files that exist', async () => {
     const named = Array.from(
       text.matchAll(/(?<![\w/.-])(?:src|test|proof|bench|docs|deploy|examples|scripts|\.ci)\/[\w./@-]*\w/g),
       ([name]) => name,
@@ -79,7 +80,7 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(missing)).flat()).toStrictEqual([]);
   });
 
-  it('shows TypeScript exactly as it is in the file that the document names above it', async () => {
+  it('shows only TypeScript that is in the file that the line above the code block names', async () => {
     const blocks = Array.from(text.matchAll(/(?:^From \[[^\n]*\]\(([^\n]*)\):\n\n)?^```ts\n(.*?)^```$/gms));
     const wrong = blocks.map(async ([, file, code = '']) => {
       const source = file === undefined ? '' : await readFile(join(ROOT, dirname(path), file), 'utf8');
@@ -88,7 +89,7 @@ describe.each([...documents])('%s', (path, text) => {
     expect((await Promise.all(wrong)).flat()).toStrictEqual([]);
   });
 
-  // Programs write these documents, and their lines may be longer.
+  // Programs write the documents `results.md`, and the lines of these may be longer. The tests below leave them out.
   if (path.endsWith('/results.md')) return;
 
   it(`has no line longer than ${MAX_LINE_LENGTH} characters outside tables and code`, () => {
@@ -97,19 +98,19 @@ describe.each([...documents])('%s', (path, text) => {
     expect(tooLong).toStrictEqual([]);
   });
 
-  // test/deploy tests the files of this folder. Its pages also have commands for images and clusters, which no test
-  // runs.
+  // The tests in test/deploy test the files in deploy. The documents there also have commands for images and clusters,
+  // which no test runs.
   if (path.startsWith('deploy/')) return;
 
-  it('has commands only in sections that a test runs', () => {
-    const commands = blocksOf(text).filter(({ language }) => !SHOWN.includes(language));
+  it('has commands in exactly the sections that EXECUTED lists', () => {
+    const commands = blocksOf(text).filter(({ language }) => !NOT_RUN.includes(language));
     const sections = new Set(commands.map(({ section }) => section));
     expect([...sections].join(', ')).toBe(EXECUTED.get(path) ?? '');
   });
 
   if (!path.startsWith('examples/changes/')) return;
 
-  it('shows only lines of the patch beside it', async () => {
+  it('shows only lines of the patch that has the name of the document', async () => {
     const patch = await readFile(join(ROOT, path.replace(/md$/, 'patch')), 'utf8');
     const shown = blocksOf(text).filter(({ language }) => language === 'diff');
     const lines = shown.flatMap((block) => block.text.trimEnd().split('\n'));
@@ -117,7 +118,7 @@ describe.each([...documents])('%s', (path, text) => {
   });
 });
 
-it('docs/README.md lists every document of docs', () => {
+it('docs/README.md lists every document in docs', () => {
   const list = documents.get('docs/README.md') ?? '';
   const links = Array.from(list.matchAll(/^- \[.*?\]\((.*?)\)/gm), ([, file = '']) => join('docs', file));
   const listed = links.filter((path) => path.startsWith('docs/'));
@@ -125,19 +126,19 @@ it('docs/README.md lists every document of docs', () => {
   expect(listed.toSorted()).toStrictEqual(pages);
 });
 
-it('the picture of the architecture has every folder of src', async () => {
+it('the diagram of the architecture shows every folder of src', async () => {
   const [, picture = ''] =
     /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/explanation/architecture.md') ?? '') ?? [];
   const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
-  const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
-  const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
+  const globs = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
+  const entries = await Array.fromAsync(glob(globs, { cwd: join(ROOT, 'src'), withFileTypes: true }));
   const folders = entries
     .filter((entry) => entry.isDirectory())
     .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
   expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
 });
 
-it('the files to read first have about as many lines as the heading says', async () => {
+it('the files to read first have the number of lines that their heading says, give or take 50', async () => {
   const [, lines = '', list = ''] =
     /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(
       documents.get('docs/explanation/architecture.md') ?? '',
@@ -145,8 +146,8 @@ it('the files to read first have about as many lines as the heading says', async
   const files = Array.from(list.matchAll(/\]\(\.\.\/\.\.\/(.*?)\)/g), ([, path = '']) =>
     readFile(join(ROOT, path), 'utf8'),
   );
-  const found = (await Promise.all(files)).map((text) => text.split('\n').length - 1);
-  expect(found.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
+  const lineCounts = (await Promise.all(files)).map((text) => text.split('\n').length - 1);
+  expect(lineCounts.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
 });
 
 /** Returns the text without its code blocks. */
@@ -154,14 +155,14 @@ function withoutCode(text: string): string {
   return text.replaceAll(/^( *)```.*?^\1```$/gms, '');
 }
 
-/** Whether the code is in the source. Indentation is ignored, and a line `// …` stands for any lines. */
+/** Returns whether the code is in the source. Indentation is ignored, and a line `// …` stands for any lines. */
 function isExcerpt(code: string, source: string): boolean {
   const pieces = code.replaceAll(/^ +/gm, '').split(/^\/\/ …\n/m);
-  const form = pieces.map((piece) => RegExp.escape(piece)).join('(?:.*\n)*?');
-  return new RegExp(`^${form}`, 'm').test(source.replaceAll(/^ +/gm, ''));
+  const pattern = pieces.map((piece) => RegExp.escape(piece)).join('(?:.*\n)*?');
+  return new RegExp(`^${pattern}`, 'm').test(source.replaceAll(/^ +/gm, ''));
 }
 
-/** The anchors that GitHub gives the headings of a document. */
+/** Returns the anchors that GitHub gives the headings of a document. */
 function anchorsOf(text: string): readonly string[] {
   const headings = withoutCode(text).matchAll(/^#+ (.*)$/gm);
   return Array.from(headings, ([, heading = '']) =>

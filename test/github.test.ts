@@ -9,7 +9,7 @@ import { ROOT } from './support/process.ts';
 const FORMS = await Array.fromAsync(glob('.github/ISSUE_TEMPLATE/*.yml', { cwd: ROOT }));
 
 // https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests/syntax-for-githubs-form-schema
-it.each(FORMS)('%s has the fields of a GitHub form, and names documents that exist', async (path) => {
+it.each(FORMS)('%s is a form with all required fields, and names only existing documents', async (path) => {
   const text = await readDocument(path);
   const question = {
     type: expect.stringMatching(/^(input|textarea)$/),
@@ -18,12 +18,13 @@ it.each(FORMS)('%s has the fields of a GitHub form, and names documents that exi
   const { name, description, body } = parse(text);
   expect({ name, description }).toStrictEqual({ name: expect.any(String), description: expect.any(String) });
   const questions = body.filter(({ type }: { type: string }) => type !== 'markdown');
+  // A form must have at least one question.
   expect(questions).toMatchObject([question, ...questions.slice(1).map(() => question)]);
   for (const [document] of text.matchAll(/\w+\.md/g))
     await expect(readDocument(document)).resolves.not.toBe('');
 });
 
-it('the development container has the Node and the port of the service', async () => {
+it('the development container has the Node version of package.json, and forwards the default port', async () => {
   const text = await readDocument('.devcontainer/devcontainer.json');
   const { image, forwardPorts } = JSON.parse(text.replaceAll(/^ *\/\/.*$/gm, ''));
   expect(`>=${image.replace('node:', '')}`).toBe(packageJson.engines.node);

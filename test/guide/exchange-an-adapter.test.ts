@@ -13,20 +13,20 @@ const blocks = blocksOf(await readDocument('docs/guide/exchange-an-adapter.md'))
 const FOLDERS = ['bin', 'proof', 'scripts', 'src', 'test'];
 const FILES = ['openapi.json', 'package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 
-/** Removes what differs from run to run: colours, spaces, and the digits of counts and durations. */
-function form(text: string): string {
+/** Replaces what differs from run to run: colours, spaces, and the digits of counts and durations. */
+function normalize(text: string): string {
   return stripVTControlCharacters(text).trim().replaceAll(/\d+/g, '0').replaceAll(/ +/g, ' ');
 }
 
-/** Expects the output that a block shows: some of the lines if the block is a `console`, otherwise the whole output. */
+/** Expects that a block shows the printed output. A `console` block shows only some of its lines. */
 function expectShown(printed: string, { language, text }: Omit<Block, 'section'>): void {
   const isWhole = language !== 'console';
-  const shown = isWhole ? [text] : text.trim().split('\n').map(form);
-  const found = isWhole ? [printed] : shown.filter((line) => form(printed).includes(line));
+  const shown = isWhole ? [text] : text.trim().split('\n').map(normalize);
+  const found = isWhole ? [printed] : shown.filter((line) => normalize(printed).includes(line));
   expect(found).toStrictEqual(shown);
 }
 
-it('the storage that the guide builds passes the contracts, fails them after the fault of the guide, and serves requests', async () => {
+it('the storage of the guide passes the contract tests, fails them with the added fault, and serves requests', async () => {
   const directory = await testDirectory();
   for (const name of [...FOLDERS, ...FILES]) {
     await cp(join(ROOT, name), join(directory, name), { recursive: true });
@@ -36,6 +36,8 @@ it('the storage that the guide builds passes the contracts, fails them after the
   let printed = '';
   let url = '';
 
+  // A `typescript` block is a new file, which the heading names. A `diff` block changes the sources. An `sh` block is
+  // run. Another block shows what the last commands printed.
   for (const { section, language, text } of blocks) {
     if (language === 'typescript') {
       const [, name = ''] = /`(.*)`/.exec(section) ?? [];
