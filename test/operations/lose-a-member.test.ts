@@ -8,22 +8,27 @@ import { until } from '../../proof/failure/until.ts';
 import { sharedMongo } from '../support/mongodb.ts';
 import { bash, blockOf, installation } from './page.ts';
 
-/** Runs a block of the page with the globals of mongosh that it uses. */
-async function mongosh(client: MongoClient, block: string): Promise<unknown> {
+/**
+ * Runs a block of JavaScript that the page has for the MongoDB shell (mongosh). `db` has the only method of
+ * the shell that the blocks call.
+ * Resolves with the value of the block if the block is an expression.
+ */
+async function runInMongosh(client: MongoClient, block: string): Promise<unknown> {
   const db = { adminCommand: (command: object) => client.db('admin').command(command) };
   const statements = block.startsWith('const ') ? block : `return ${block}`;
   return runInNewContext(`(async () => { ${statements} })()`, { db });
 }
 
-const STATUS = blockOf('One member is gone', 0, 'js');
-const ALONE = blockOf('Two members are lost for good', 0, 'js');
+// The code blocks of docs/how-to/lose-a-member-or-the-machine.md.
+const SHOW_STATES = blockOf('One member is gone', 0, 'js');
+const MAKE_SINGLE = blockOf('Two members are lost for good', 0, 'js');
 const SKIP_IDS = blockOf('Two members are lost for good');
 
 // The test kills and restarts members, so it needs a mongod program. A server in a container is not enough.
-const noProcess = (await sharedMongo())?.kind !== 'process';
+const hasNoMongod = (await sharedMongo())?.kind !== 'process';
 
-it.skipIf(noProcess)(
-  `a service survives the loss of one member, of two members, and of two members for good${noProcess ? ' (left out: no mongod process)' : ''}`,
+it.skipIf(hasNoMongod)(
+  `a service adds pets after one member fails, after a second failed member is back, and after two are lost for good${hasNoMongod ? ' (left out: no mongod process)' : ''}`,
   async () => {
     const set = await ReplicaSet.start();
     onTestFinished(() => set[Symbol.asyncDispose]());
@@ -41,41 +46,42 @@ it.skipIf(noProcess)(
         return response.status === 201 && id;
       });
     };
-    const ready = async () => (await fetch(`${service.url}/readyz`)).status;
+    const readyStatus = async () => (await fetch(`${service.url}/readyz`)).status;
     const states = async (client: MongoClient) => {
-      const lines = (await mongosh(client, STATUS)) as readonly string[];
+      const lines = (await runInMongosh(client, SHOW_STATES)) as readonly string[];
       return Array.from(lines, (line) => line.split(' ')[1]).join();
     };
 
-    // The test kills secondaries. It does not kill the primary, as the failure suite does: in the first minute of a
-    // replica set, its secondaries may refuse to replicate from each other ("too stale to use candidate as a sync
-    // source"), and then no write is confirmed.
+    // The test kills secondaries, and never the primary. In the first minute of a replica set, its secondaries may
+    // refuse to replicate from each other ("too stale to use candidate as a sync source"). Without the primary, no write
+    // would then be confirmed. The failure suite kills primaries.
     const primary = await set.primary();
     const [first, second] = await set.secondaries();
     await first!.kill();
     await add('Rex');
 
     await second!.kill();
-    await until('a service that is not ready', async () => (await ready()) === 503);
+    await until('a service that is not ready', async () => (await readyStatus()) === 503);
     await second!.start();
     const primaryAndSecondary = /PRIMARY.*SECONDARY|SECONDARY.*PRIMARY/;
-    await until('two members of three', async () => primaryAndSecondary.test(await states(primary.client)));
+    await until('two running members', async () => primaryAndSecondary.test(await states(primary.client)));
     const id = await add('Mitzi');
 
     await second!.kill();
-    await until('a service that is not ready', async () => (await ready()) === 503);
-    // The service is killed, because a drain would wait for MongoDB.
+    await until('a service that is not ready', async () => (await readyStatus()) === 503);
+    // The service is killed, because an orderly stop would wait for MongoDB.
     await service.kill();
-    await mongosh(primary.client, ALONE);
+    await runInMongosh(primary.client, MAKE_SINGLE);
     const skipping = bash(SKIP_IDS, { MONGODB_URL: url }, await installation());
     expect(await skipping.ended, skipping.stderr).toMatchObject({ code: 0 });
     await service.start();
 
+    // `petstore skip-ids` has skipped 10^12 ids.
     expect(await add('Lora')).toBe(id + 1e12 + 1);
     expect(await states(primary.client)).toBe('PRIMARY');
     const pets = await fetch(`${service.url}/v1/pets`, { headers: AUTHORIZATION });
     const names = ((await pets.json()) as { name: string }[]).map(({ name }) => name);
     expect(names).toStrictEqual(['Rex', 'Mitzi', 'Lora']);
-    expect(await ready()).toBe(200);
+    expect(await readyStatus()).toBe(200);
   },
 );

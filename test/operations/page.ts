@@ -5,20 +5,24 @@ import { type Program, ROOT, run } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const documents = await readDocuments();
-const BLOCKS: readonly Block[] = [...documents.values()].flatMap(blocksOf);
+const ALL_BLOCKS: readonly Block[] = [...documents.values()].flatMap(blocksOf);
 
 /**
  * Returns a block of code of the documents in `docs`.
  *
- * @param index the number of the block, from 0, among the blocks of this language below headings with this text
+ * @param section the text of the heading above the block
+ * @param index 0 for the first block of this language in the section, 1 for the second
  */
 export function blockOf(section: string, index = 0, language = 'sh'): string {
-  const found = BLOCKS.filter((block) => block.section === section && block.language === language)[index];
+  const found = ALL_BLOCKS.filter((block) => block.section === section && block.language === language)[index];
   if (found === undefined) throw new Error(`the section "${section}" has no ${language} block ${index}`);
   return found.text;
 }
 
-/** Creates a directory with `petstore` in `commands`, for `PATH`, and with the folder `data` for the database. */
+/**
+ * Creates a directory that stands for a machine with an installed service. The folder `commands` has the command
+ * `petstore`, and {@link bash} puts the folder on the PATH. The folder `data` is for the database.
+ */
 export async function installation(): Promise<string> {
   const path = await testDirectory();
   for (const folder of ['commands', 'data']) await mkdir(join(path, folder));
@@ -26,7 +30,7 @@ export async function installation(): Promise<string> {
   return path;
 }
 
-/** Runs commands of a document as they are written there. */
+/** Runs commands of a document in `directory`, without changes. A command that fails ends the run. */
 export function bash(commands: string, env: Readonly<Record<string, string>>, directory: string): Program {
   const PATH = `${join(directory, 'commands')}:${process.env['PATH']}`;
   return run('bash', ['-euo', 'pipefail', '-c', commands], { PORT: '0', PATH, ...env }, directory);
