@@ -16,8 +16,8 @@ type Boundary = { folder: string; message: string; refused: string[]; allowed: s
 
 /** The packages of the dependency injection container. Only src/main may import them. */
 const CONTAINER = ['tsyringe', 'reflect-metadata'];
-/** Examples of imports that neither the domain nor the application may have. */
-const NOT_IN_CORE = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
+/** Examples of imports that the core (the domain and the application) may not have. */
+const REFUSED_IN_CORE = ['koa', 'tsyringe', 'node:crypto', 'src/adapters/a.ts'];
 const OUTSIDE_SRC = ['test/support/mongodb.ts', 'bench/run.ts'];
 const MAIN_AND_OUTSIDE = ['src/main/main.ts', ...OUTSIDE_SRC];
 
@@ -25,24 +25,24 @@ const MAIN_AND_OUTSIDE = ['src/main/main.ts', ...OUTSIDE_SRC];
 const inSubfolder = (boundary: Boundary) => ({ ...boundary, folder: `${boundary.folder}/inner` });
 
 // The rules for present folders also hold for folders that are added later. `new` stands for such a folder.
-const useCases = ['pets', 'ports', 'new'].map((subject): Boundary => {
+const applicationFolders = ['pets', 'ports', 'new'].map((subject): Boundary => {
   const folder = `src/application/${subject}`;
   const core = ['src/application/ports/pet-repository.ts', 'src/application/keys/errors.ts'];
   return {
     folder,
     message: 'The application imports itself and the domain only',
-    refused: [...NOT_IN_CORE, ...MAIN_AND_OUTSIDE],
+    refused: [...REFUSED_IN_CORE, ...MAIN_AND_OUTSIDE],
     allowed: [`${folder}/own.ts`, ...core, 'src/domain/pet.ts'],
   };
 });
 /** Examples of imports that every adapter may have. */
-const IN_ADAPTERS = ['src/adapters/json/a.ts', 'src/domain/a.ts', 'src/application/ports/a.ts', 'koa'];
+const ADAPTER_IMPORTS = ['src/adapters/json/a.ts', 'src/domain/a.ts', 'src/application/ports/a.ts', 'koa'];
 const adapters = [...ADAPTERS, 'src/adapters/new'].map((folder): Boundary => {
   return {
     folder,
     message: 'An adapter imports the application, the domain, adapters/json, adapters/files,',
     refused: ['src/adapters/other/pets.ts', ...MAIN_AND_OUTSIDE, ...CONTAINER],
-    allowed: [...IN_ADAPTERS, 'src/adapters/files/a.ts', 'node:crypto', `${folder}/own.ts`],
+    allowed: [...ADAPTER_IMPORTS, 'src/adapters/files/a.ts', 'node:crypto', `${folder}/own.ts`],
   };
 });
 const mainFolder: Boundary = {
@@ -64,12 +64,12 @@ const HTTP = 'src/adapters/http';
 const rooms = Object.entries(ROOMS).map(([room, importable]): Boundary => {
   const forbidden = Object.keys(ROOMS).filter((other) => other !== room && !importable.includes(other));
   const fileOf = (other: string) => `${HTTP}/${other}/a.ts`;
-  const noRooms = [`${HTTP}/app.ts`, 'src/adapters/memory/pets.ts'];
+  const outsideRooms = [`${HTTP}/app.ts`, 'src/adapters/memory/pets.ts'];
   return {
     folder: `${HTTP}/${room}`,
     message: 'no other room of the HTTP adapter',
-    refused: [...noRooms, ...forbidden.map(fileOf), ...MAIN_AND_OUTSIDE, ...CONTAINER],
-    allowed: [...IN_ADAPTERS, ...[room, ...importable].map(fileOf)],
+    refused: [...outsideRooms, ...forbidden.map(fileOf), ...MAIN_AND_OUTSIDE, ...CONTAINER],
+    allowed: [...ADAPTER_IMPORTS, ...[room, ...importable].map(fileOf)],
   };
 });
 
@@ -77,24 +77,24 @@ const BOUNDARIES: Boundary[] = [
   {
     folder: 'src/domain',
     message: 'The domain imports nothing but itself',
-    refused: [...NOT_IN_CORE, 'src/application/a.ts', ...MAIN_AND_OUTSIDE],
+    refused: [...REFUSED_IN_CORE, 'src/application/a.ts', ...MAIN_AND_OUTSIDE],
     allowed: ['src/domain/pet.ts'],
   },
-  ...useCases,
+  ...applicationFolders,
   ...adapters.flatMap((adapter) => [adapter, inSubfolder(adapter)]),
   ...rooms,
   mainFolder,
   inSubfolder(mainFolder),
-  // Each row has a folder of src/main, and a file that starts the code of this folder.
+  // Each row has a folder of src/main, and a file in another folder that it may not import.
   ...[
     ['composition', 'src/main/service/serve.ts'],
     ['service', 'src/main/command-line/run.ts'],
     ['command-line', 'src/main/service/serve.ts'],
-  ].map(([name, starter = '']): Boundary => {
+  ].map(([name, refusedFile = '']): Boundary => {
     return {
       folder: `src/main/${name}`,
       message: 'Composition, service and commands import neither main.ts nor a folder that imports them',
-      refused: [starter, ...MAIN_AND_OUTSIDE],
+      refused: [refusedFile, ...MAIN_AND_OUTSIDE],
       allowed: [`src/main/${name}/own.ts`, 'src/main/program/process.ts', 'package.json'],
     };
   }),

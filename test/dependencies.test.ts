@@ -4,7 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { readDocument, tableOf } from './support/document.ts';
 import { run } from './support/process.ts';
 
-/** Licences whose only condition is that a copy of their text is included. */
+/** Licences that require no more than a copy of their text. */
 const ALLOWED_LICENCES = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
 
 /** A software bill of materials in the format CycloneDX. `purl` is the URL of a package, with its version. */
@@ -48,7 +48,7 @@ it('deploy/licences.md is the output of `npm run licences`', async () => {
   expect(await run(process.execPath, ['scripts/list-licences.ts']).succeeded()).toBe(licencePage);
 });
 
-it('the licences of all packages are allowed', () => {
+it('the licences of all production packages are allowed', () => {
   expect(licenceRows.filter(({ licence }) => !ALLOWED_LICENCES.includes(licence))).toStrictEqual([]);
 });
 

@@ -7,13 +7,13 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 /**
- * The languages of code blocks that no test runs. A block with another language, or with none, counts as commands. A
- * block of `ts` is an excerpt of a source file.
+ * The languages of code blocks that have no commands. A block with another language, or with no language, counts as
+ * commands. A block of `ts` is an excerpt of a source file.
  */
-const NOT_RUN = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
+const NO_COMMANDS = ['console', 'diff', 'json', 'mermaid', 'text', 'ts'];
 
 /** The sections whose commands a test runs, by document. A comment names the tests of the documents below it. */
-const EXECUTED = new Map([
+const TESTED_SECTIONS = new Map([
   // test/readme.test.ts
   ['README.md', 'Run it, A tour'],
   // npm run test:clients
@@ -102,10 +102,10 @@ describe.each([...documents])('%s', (path, text) => {
   // which no test runs.
   if (path.startsWith('deploy/')) return;
 
-  it('has commands in exactly the sections that EXECUTED lists', () => {
-    const commands = blocksOf(text).filter(({ language }) => !NOT_RUN.includes(language));
+  it('has commands in exactly the sections whose commands a test runs', () => {
+    const commands = blocksOf(text).filter(({ language }) => !NO_COMMANDS.includes(language));
     const sections = new Set(commands.map(({ section }) => section));
-    expect([...sections].join(', ')).toBe(EXECUTED.get(path) ?? '');
+    expect([...sections].join(', ')).toBe(TESTED_SECTIONS.get(path) ?? '');
   });
 
   if (!path.startsWith('examples/changes/')) return;

@@ -9,9 +9,8 @@ import { sharedMongo } from '../support/mongodb.ts';
 import { bash, blockOf, installation } from './page.ts';
 
 /**
- * Runs a block of JavaScript that the page has for the MongoDB shell (mongosh). `db` has the only method of
- * the shell that the blocks call.
- * Resolves with the value of the block if the block is an expression.
+ * Runs a block of JavaScript that the page has for the MongoDB shell (mongosh). `db` has the only method of the
+ * shell that the blocks call. If the block is an expression, its value is returned.
  */
 async function runInMongosh(client: MongoClient, block: string): Promise<unknown> {
   const db = { adminCommand: (command: object) => client.db('admin').command(command) };
