@@ -10,15 +10,15 @@ import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
 import { logRequest } from './middleware/log-request.ts';
 import type { State } from './middleware/state.ts';
-import { answerMethods } from './middleware/routes.ts';
+import { answerNoRoute } from './middleware/routes.ts';
 import {
   baseUrl,
-  checkForwarded,
-  checkLength,
+  checkForwardedOrigin,
+  checkUrlLength,
   checkTarget,
-  reportAddress,
+  reportInvalidAddress,
 } from './middleware/request-target.ts';
-import { requireTls } from './middleware/strict-transport.ts';
+import { setStrictTransport } from './middleware/strict-transport.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
@@ -27,16 +27,16 @@ import type { RequestLog } from './contract/request-log.ts';
 export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
-  /** The limit of an API key that has no limit of its own. `undefined`: no limit. */
+  /** The limit of an API key that has no limit of its own. */
   readonly rateLimit: RateLimit | undefined;
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;
   readonly log: RequestLog;
-  /** Base of absolute URLs, without a trailing slash. `undefined`: taken from the request. */
+  /** The base of the URLs in answers, without a trailing slash. `undefined`: taken from each request. */
   readonly publicUrl: string | undefined;
   /** Whether a proxy sets `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-For`. */
   readonly trustProxy: boolean;
-  /** Web pages of these origins may use the API. Written as in the `Origin` header. Empty: CORS is off. */
+  /** Web pages of these origins, written as in the `Origin` header, may use the API. Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
 };
 
@@ -58,18 +58,18 @@ export function createApp(dependencies: AppDependencies): RequestListener {
 
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
-  const app = newApp(log, trustProxy).use(requireTls(base));
-  if (trustProxy) app.use(reportAddress(log));
+  const app = newApp(log, trustProxy).use(setStrictTransport(base));
+  if (trustProxy) app.use(reportInvalidAddress(log));
   if (hasCors) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
-  if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
-  app.use(announceDeprecations(OPERATIONS, base)).use(checkLength);
+  if (trustProxy && publicUrl === undefined) app.use(checkForwardedOrigin);
+  app.use(announceDeprecations(OPERATIONS, base)).use(checkUrlLength);
   if (hasCors) app.use(answerPreflight(corsOrigins, methods));
   app.use(authentication).use(limitRate(limiter, rateLimit, log));
-  // Two routers save time, because a router compares each request with all of its routes.
+  // A router compares each request with all of its routes, so the operations have a small router of their own.
   app.use(operations.routes()).use(publicRouter.routes());
   const paths = [...OPERATIONS.map(({ route }) => route), ...publicPaths];
-  return listenerOf(app.use(answerMethods(paths, methods)));
+  return listenerOf(app.use(answerNoRoute(paths, methods)));
 }
 
 function listenerOf(app: Pick<Koa, 'callback'>): RequestListener {
@@ -80,7 +80,7 @@ function listenerOf(app: Pick<Koa, 'callback'>): RequestListener {
 function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   const app = new Koa<State>();
   app.on('error', (error: Error, { req, state }: RouterContext<State>) => {
-    // Koa also reports that a client has disconnected.
+    // Koa also emits this event when a client disconnects, which is no failure.
     if (!req.socket.destroyed) log.failed(error, state.requestId);
   });
   app.use(logRequest(log, trustProxy));
@@ -89,15 +89,15 @@ function newApp(log: RequestLog, trustProxy: boolean): Koa<State> {
 }
 
 /** https://prometheus.io/docs/instrumenting/exposition_formats/ */
-const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
+const METRICS_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Serves `/metrics` without authentication: use a port that only operators can reach. */
 export function createMetricsApp(metricsText: () => Promise<string>, log: RequestLog): RequestListener {
   const router = new Router<State>(ROUTER_OPTIONS);
   router.get('/metrics', async (ctx) => {
     ctx.body = await metricsText();
-    ctx.type = TEXT_FORMAT;
+    ctx.type = METRICS_MEDIA_TYPE;
   });
-  const app = newApp(log, false).use(checkTarget).use(checkLength).use(router.routes());
-  return listenerOf(app.use(answerMethods(['/metrics'], ['GET', 'HEAD'])));
+  const app = newApp(log, false).use(checkTarget).use(checkUrlLength).use(router.routes());
+  return listenerOf(app.use(answerNoRoute(['/metrics'], ['GET', 'HEAD'])));
 }

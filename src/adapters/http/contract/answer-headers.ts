@@ -2,10 +2,10 @@ import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** In seconds: RFC 6797, section 6.1. Does not include subdomains, which may be other services. */
-export const A_YEAR = 'max-age=31536000';
+/** One year in seconds (RFC 6797, section 6.1). Subdomains are not included, because they may be other services. */
+export const HTTPS_ONLY = 'max-age=31536000';
 
-/** The headers of every answer. A route may replace them. */
+/** A route may replace the value of a header. */
 export function answerHeaders(requestId: string) {
   return {
     'X-Request-Id': requestId,
@@ -21,6 +21,6 @@ export function rateLimitPolicy({ requests, seconds }: RateLimit): string {
 }
 
 /** The value of `RateLimit`: draft-ietf-httpapi-ratelimit-headers-11, section 4. */
-export function rateLimitLeft({ remaining, resetSeconds }: Omit<Allowance, 'allowed'>): string {
+export function remainingRateLimit({ remaining, resetSeconds }: Omit<Allowance, 'allowed'>): string {
   return `"key";r=${remaining};t=${resetSeconds}`;
 }

@@ -1,17 +1,18 @@
 export type Deprecation = {
   readonly since: Date;
-  /** The instant of the removal: the beginning of a day in UTC. */
+  /** The service removes the operation at this instant, the beginning of a day in UTC. */
   readonly sunset: Date;
+  /** The method and path of the new operation. */
   readonly replacement: string;
 };
 
-/** `Deprecation` counts seconds from 1970 on (RFC 9745). RFC 8594 defines `Sunset`. */
+/** `Deprecation` has the seconds since 1970 (RFC 9745). RFC 8594 defines `Sunset`. */
 export function deprecationHeaders({ since, sunset }: Deprecation) {
   return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
 }
 
-export function deprecationLink(base: string, name: string): string {
-  return `<${base}/docs#${name}>; rel="deprecation"; type="text/html"`;
+export function deprecationLink(base: string, operationName: string): string {
+  return `<${base}/docs#${operationName}>; rel="deprecation"; type="text/html"`;
 }
 
 /** The first day without the operation, as `2030-12-05`. */

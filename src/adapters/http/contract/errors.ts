@@ -55,7 +55,7 @@ export class RequestRefused extends Error {
   readonly headers: Headers;
 
   constructor(code: ErrorCode, message: string, headers: Headers = {}) {
-    // Collects no stack, because no log shows it and collecting is slow.
+    // The error has no stack, because collecting a stack is slow and no log shows it.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -71,34 +71,34 @@ type ErrorAnswer = Pick<RequestRefused, 'code' | 'message' | 'status' | 'headers
 /** How long a client should wait after a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 
-/** The expected errors. Every other error is a bug. */
+/** Every other error is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageSetupError | StorageUnavailable;
 
 export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
-/** Clients see the messages of these errors. A missing kind does not compile. */
-const CODES = {
+/** Clients see the messages of these errors. */
+const CLIENT_CODES = {
   'invalid-pet': 'INVALID_ARGUMENT',
   'invalid-page-size': 'INVALID_ARGUMENT',
   'pet-not-found': 'PET_NOT_FOUND',
   'idempotency-key-reused': 'IDEMPOTENCY_KEY_REUSED',
 } as const satisfies Record<ClientError['kind'], ErrorCode>;
 
-const DAMAGED = 'a stored record is damaged; it has been logged under this request id';
+const DAMAGED_RECORD = 'a stored record is damaged; it has been logged under this request id';
 
-/** The messages of a 503. The error's own message is for operators. */
-const MESSAGES = {
+/** Clients see these messages. The error's own message is for operators. */
+const MESSAGES_503 = {
   'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
-  'damaged-pet': DAMAGED,
-  'damaged-api-key': DAMAGED,
+  'damaged-pet': DAMAGED_RECORD,
+  'damaged-api-key': DAMAGED_RECORD,
   'storage-setup': 'the storage refuses the record; it has been logged under this request id',
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof RequestRefused) return error;
-  if (isOneOf(CODES, error)) return answerOf(CODES[error.kind], error.message);
-  if (isOneOf(MESSAGES, error)) return answerOf('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
+  if (hasKind(CLIENT_CODES, error)) return answerOf(CLIENT_CODES[error.kind], error.message);
+  if (hasKind(MESSAGES_503, error)) return answerOf('UNAVAILABLE', MESSAGES_503[error.kind], RETRY_AFTER);
   return answerOf('INTERNAL', 'an internal error occurred; it has been logged under this request id');
 }
 
@@ -106,7 +106,7 @@ function answerOf(code: ErrorCode, message: string, headers: Headers = {}): Erro
   return { code, message, status: ERRORS[code][0], headers };
 }
 
-function isOneOf<Table extends object>(table: Table, error: unknown): error is Error & { kind: keyof Table } {
+function hasKind<Table extends object>(table: Table, error: unknown): error is Error & { kind: keyof Table } {
   return error instanceof Error && 'kind' in error && Object.hasOwn(table, String(error.kind));
 }
 

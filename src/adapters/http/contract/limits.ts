@@ -5,11 +5,10 @@ export const MAX_HEADERS_BYTES = 16 * 1024;
 
 export const MAX_URL_BYTES = 8 * 1024;
 
-/** In characters, without quotes. */
+/** In characters, not counting quotes. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
-/** The longest time until the headers have arrived. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 
-/** The longest time until the whole request has arrived. */
+/** The whole request must arrive in this time. */
 export const REQUEST_TIMEOUT_MS = 30_000;

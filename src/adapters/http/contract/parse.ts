@@ -3,7 +3,7 @@ import type { RequestRefused } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
 /**
- * @param name the name of the whole value, for problems that belong to no field
+ * @param name the name of the input, for problems that belong to no field
  * @throws {RequestRefused} INVALID_CURSOR if the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
  *   names every problem
  */
@@ -20,7 +20,7 @@ export function refusalOf(schema: v.GenericSchema, input: unknown, name: string)
 function refusalOfIssues(issues: readonly v.BaseIssue<unknown>[], name: string): RequestRefused {
   const fields = issues.map((issue) => v.getDotPath(issue) ?? name);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
-  // `strict_object` means that the operation has no such parameter.
-  const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
-  return invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems.join('; '));
+  // `strict_object` is the type of the issue when the operation has no parameter `cursor`.
+  const isOnlyCursor = issues.every(({ type }, i) => fields[i] === 'cursor' && type !== 'strict_object');
+  return invalidValues(isOnlyCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems.join('; '));
 }

@@ -41,7 +41,7 @@ export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
   `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
 );
 
-/** The beginning of every challenge: RFC 6750, section 3. */
+/** The beginning of every value of `WWW-Authenticate`: RFC 6750, section 3. */
 const REALM = 'Bearer realm="petstore"';
 export const NO_CREDENTIALS = unauthenticated(
   'an API key is required, as "Authorization: Bearer <API_KEY>"',
@@ -51,7 +51,7 @@ const invalidToken = (message: string) => unauthenticated(message, `${REALM}, er
 export const MALFORMED_CREDENTIALS = invalidToken(
   'the Authorization header must have "Bearer" once, then one API key: "Authorization: Bearer <API_KEY>"',
 );
-export const INVALID_KEY = invalidToken('the API key is not valid');
+export const INVALID_API_KEY = invalidToken('the API key is not valid');
 
 export function insufficientScope(scope: Scope): RequestRefused {
   const headers = { 'WWW-Authenticate': scopeChallenge(scope) };
@@ -63,7 +63,7 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param suggestion a route that differs from the path only by a trailing slash or the version */
+/** @param suggestion a route that equals the path without its trailing slash, or after a version */
 export function routeNotFound(suggestion?: string): RequestRefused {
   const hint = suggestion === undefined ? '' : `; the path is ${suggestion}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);

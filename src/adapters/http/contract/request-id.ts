@@ -6,7 +6,6 @@ export const REQUEST_ID_PATTERN = '^[A-Za-z0-9_.-]{1,64}$';
 
 const VALID_ID = new RegExp(REQUEST_ID_PATTERN);
 
-/** The client's `X-Request-Id` if it is valid, otherwise a new id. */
 export function requestIdOf(request: IncomingMessage | undefined): string {
   const headerValue = request?.headers['x-request-id'];
   return typeof headerValue === 'string' && VALID_ID.test(headerValue) ? headerValue : randomUUID();

@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { WhilePetsNeverChange } from '../../../application/ports/pets-never-change.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
-/** Contains no API key and no body. */
+/** Contains no token and no body. */
 export type RequestRecord = {
   readonly requestId: string;
   /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
-  /** The pattern of the path, because the path itself may contain anything. `undefined` when no route matched. */
+  /** The pattern of the path, because the path itself may contain any text. `undefined` when no route matched. */
   readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
@@ -27,16 +27,16 @@ export type PetCreated = {
   readonly petId: bigint;
   readonly keyId: string;
   readonly keyLabel: string;
-  /** Whether an earlier request with this Idempotency-Key added the pet. The client may have missed the answer. */
+  /** Whether an earlier request with this Idempotency-Key added the pet. */
   readonly replayed: boolean;
 };
 
 export type ConnectionError =
   /**
-   * - `cut-off`: connections held too much memory.
-   * - `refused`: too many connections.
-   * - `tls`: a TLS handshake on a plain port.
-   * - `not-tls`: a plain request on a TLS port.
+   * - `cut-off`: the service closed connections that held too much memory.
+   * - `refused`: a connection exceeded the maximum number of connections.
+   * - `tls`: a client began a TLS handshake on a plain port.
+   * - `not-tls`: a client sent a plain request to a TLS port.
    * - `no-address-from-proxy`: the trusted proxy forwards no valid client address.
    */
   | { readonly kind: 'cut-off' | 'refused' | 'tls' | 'not-tls' | 'no-address-from-proxy' }
@@ -49,7 +49,7 @@ export interface RequestLog {
   failed(error: unknown, requestId: string | undefined): void;
   /** Logs the only audit line about pets. */
   petCreated(created: WhilePetsNeverChange<PetCreated>): void;
-  /** Called up to thousands of times per second with the same error. */
+  /** A caller may report the same error thousands of times per second. */
   connectionError(error: ConnectionError): void;
   /** The limiter has failed, so the request is allowed without being counted. */
   notLimited(error: StorageUnavailable, requestId: string): void;

@@ -18,7 +18,7 @@ import {
 } from '../../../domain/pet.ts';
 import { errorAnswer, ERRORS } from './errors.ts';
 
-// Each message follows the name of its field.
+// An answer has the name of the field before each message, such as `status is required`.
 
 /** Only the OpenAPI document uses the metadata. */
 function documented<S extends v.GenericSchema>(schema: S, metadata: Readonly<Record<string, unknown>>) {
@@ -91,7 +91,7 @@ export const Pets = documented(v.array(Pet), {
   maxItems: PAGE_SIZE.max,
 });
 
-const NOT_FOUND = errorAnswer(new PetNotFound(42n));
+const EXAMPLE_ERROR = errorAnswer(new PetNotFound(42n));
 
 export const ErrorBody = documented(
   v.object({
@@ -100,15 +100,15 @@ export const ErrorBody = documented(
         'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for an unknown ' +
         'code.',
       'x-extensible-enum': Object.keys(ERRORS),
-      example: NOT_FOUND.code,
+      example: EXAMPLE_ERROR.code,
     }),
     message: documented(v.string(), {
       description: 'Human-readable description. The wording may change.',
-      example: NOT_FOUND.message,
+      example: EXAMPLE_ERROR.message,
     }),
     status: documented(v.pipe(v.number(), v.integer()), {
       description: 'The HTTP status code of the response.',
-      example: NOT_FOUND.status,
+      example: EXAMPLE_ERROR.status,
     }),
   }),
   { description: 'The body of every error response.' },

@@ -3,9 +3,9 @@ export const V1 = '/v1';
 export const API_VERSIONS = [V1] as const;
 export type ApiVersion = (typeof API_VERSIONS)[number];
 
-const VERSIONED = new RegExp(`^(?:${API_VERSIONS.join('|')})(?:/|$)`);
+const VERSIONED_PATH = new RegExp(`^(?:${API_VERSIONS.join('|')})(?:/|$)`);
 
-/** Whether the path is under a version such as `/v1`. A route need not exist. */
+/** The path need not have a route. */
 export function isVersioned(path: string): boolean {
-  return VERSIONED.test(path);
+  return VERSIONED_PATH.test(path);
 }

@@ -7,8 +7,7 @@ import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
 /**
- * Sets the headers of every answer, and turns every thrown error into an answer. Logs every failure that is not the
- * client's fault.
+ * Sets the headers of every answer, and turns every thrown error into an answer.
  */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {
@@ -20,7 +19,7 @@ export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolea
         throw new Error(`the route ${ctx.routerPath} gave no answer`);
     } catch (error) {
       const answer = errorAnswer(error);
-      // The server itself has answered a request with a broken or late body. Reading the body then fails.
+      // When the server itself answers a broken or late body, reading the body fails. This failure is not logged.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
         log.failed(error, ctx.state.requestId);
       }
@@ -43,7 +42,9 @@ const MAX_DROP_MS = 1_000;
  */
 async function dropBody({ req, response }: RouterContext<State>): Promise<void> {
   const { connection, expect } = req.headers;
-  const isLast = /\bclose\b|1\.0/i.test(`${connection} ${response.get('Connection')} ${req.httpVersion}`);
-  if (!isLast || req.complete || expect !== undefined) return;
+  const isLastAnswer = /\bclose\b|1\.0/i.test(
+    `${connection} ${response.get('Connection')} ${req.httpVersion}`,
+  );
+  if (!isLastAnswer || req.complete || expect !== undefined) return;
   await finished(req.resume(), { signal: AbortSignal.timeout(MAX_DROP_MS) }).catch(() => {});
 }

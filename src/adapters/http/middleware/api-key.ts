@@ -3,8 +3,8 @@ import type { RateLimiter } from '../../../application/ports/rate-limiter.ts';
 import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
-import { rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
-import { INVALID_KEY, MALFORMED_CREDENTIALS, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
+import { remainingRateLimit, rateLimitPolicy } from '../contract/answer-headers.ts';
+import { INVALID_API_KEY, MALFORMED_CREDENTIALS, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 import { isVersioned } from '../contract/versions.ts';
 import type { State } from './state.ts';
@@ -25,26 +25,24 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
     const [, token] = credentials;
     if (token === undefined) throw MALFORMED_CREDENTIALS;
     const caller = await tokens.verify(token);
-    if (caller === undefined) throw INVALID_KEY;
+    if (caller === undefined) throw INVALID_API_KEY;
     ctx.state.caller = caller;
     return next();
   };
 }
 
 /**
- * Counts every request of an API key with a limit, and refuses requests beyond that limit. Requests pass uncounted
- * while the limiter is unavailable.
- *
- * @param rateLimit the limit of an API key that has no limit of its own
+ * Counts every request of an API key with a limit, and refuses requests beyond that limit. While the limiter is
+ * unavailable, requests pass uncounted.
  */
 export function limitRate(
   limiter: RateLimiter,
-  rateLimit: RateLimit | undefined,
+  defaultLimit: RateLimit | undefined,
   log: Pick<RequestLog, 'notLimited'>,
 ): Middleware<State> {
   return async (ctx, next) => {
     const { caller, requestId } = ctx.state;
-    const limit = caller?.rateLimit ?? rateLimit;
+    const limit = caller?.rateLimit ?? defaultLimit;
     if (caller === undefined || limit === undefined) return next();
     // The policy applies even if the request cannot be counted.
     ctx.set('RateLimit-Policy', rateLimitPolicy(limit));
@@ -56,7 +54,7 @@ export function limitRate(
       log.notLimited(error, requestId);
       return next();
     }
-    ctx.set('RateLimit', rateLimitLeft(allowance));
+    ctx.set('RateLimit', remainingRateLimit(allowance));
     if (!allowance.allowed) throw rateLimited(limit, allowance.resetSeconds);
     return next();
   };

@@ -8,14 +8,14 @@ import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { State } from './state.ts';
 
-/** Allows any parameter, because the media type defines none. The only allowed charset is utf-8. */
+/** RFC 8259 defines no parameters, so the service ignores them. Only a charset must be utf-8. */
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
-/** One character per byte, in Node and in iconv-lite. */
+/** Node and iconv-lite decode each byte to one character. */
 const BYTE_ENCODING = 'binary';
 
-/** Node uses the same pattern. */
+/** Node has this pattern. */
 const EXPECTS_CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
 export function requireJson({ headers }: IncomingMessage): void {
@@ -30,7 +30,7 @@ export function requireJson({ headers }: IncomingMessage): void {
 const takeArrivedBody: Middleware = (ctx, next) => {
   const { req, res, request } = ctx;
   const length = Number(req.headers['content-length']);
-  // Checked here, because co-body takes the length modulo 2^32.
+  // koa-bodyparser would take the length modulo 2^32.
   if (length > MAX_BODY_BYTES) throw refusals.BODY_TOO_LARGE;
   if (req.httpVersion === '1.1' && EXPECTS_CONTINUE.test(req.headers.expect ?? '')) res.writeContinue();
   if (length > 0 && req.readableLength === length) {
@@ -49,7 +49,7 @@ const receiveBody = bodyParser({
   onerror: (error, { req }) => {
     // Discards the remaining bytes, so the connection can carry further requests.
     req.resume();
-    // Replaces the error, which contains the body: no body may reach the log.
+    // A refusal replaces an error that may contain the body, because no body may reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw refusals.BODY_TOO_LARGE;
     // The client may disconnect before its body is read.
@@ -59,7 +59,7 @@ const receiveBody = bodyParser({
 });
 
 /**
- * Reads a body for {@link jsonObject}, after {@link requireJson}.
+ * Reads the body that {@link jsonObject} parses. {@link requireJson} comes first.
  *
  * @param authenticate called again after a wait for the body: the key may be revoked meanwhile
  */
@@ -71,15 +71,15 @@ export function readBody(authenticate: Middleware<State>): readonly Middleware<S
   ];
 }
 
-/** Removes a byte order mark. */
-const utf8 = new TextDecoder();
+/** The decoder removes a byte order mark. */
+const utf8Decoder = new TextDecoder();
 
 /** @throws {RequestRefused} if the body is not a JSON object in UTF-8 */
 export function jsonObject({ request }: ParameterizedContext): object {
   const bytes = Buffer.from(request.rawBody ?? '', BYTE_ENCODING);
   if (bytes.length === 0) throw refusals.EMPTY_BODY;
   if (!isUtf8(bytes)) throw refusals.BODY_NOT_UTF_8;
-  const text = utf8.decode(bytes);
+  const text = utf8Decoder.decode(bytes);
   let value: unknown;
   try {
     value = parseJson(text);

@@ -6,8 +6,6 @@ import type { State } from './state.ts';
 
 /**
  * Assigns each request its id. Logs the request when the client has the whole answer or has disconnected.
- *
- * @param trustProxy whether a proxy appends the client's address to `X-Forwarded-For`
  */
 export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): RouterMiddleware<State> {
   return (ctx, next) => {

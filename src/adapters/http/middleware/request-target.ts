@@ -5,7 +5,7 @@ import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { RequestLog } from '../contract/request-log.ts';
 
-/** No allowed character can end the `<…>` of a `Link` header. */
+/** A host with an optional port. No allowed character can end the `<…>` of a `Link` header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
@@ -17,7 +17,7 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** In characters. Node would accept an IPv6 address with a zone of any length. */
 const MAX_ADDRESS_LENGTH = 45;
 
-/** Azure and IIS forward a port. */
+/** Azure and IIS add a port to the address. */
 const ADDRESS_WITH_PORT = /^(?:([\d.]+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
 export const checkTarget: Middleware = (ctx, next) => {
@@ -32,13 +32,12 @@ export const checkTarget: Middleware = (ctx, next) => {
   return next();
 };
 
-export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
+export const checkUrlLength: Middleware = ({ req: { url = '' } }, next) => {
   if (url.length > MAX_URL_BYTES) throw refusals.URL_TOO_LONG;
   return next();
 };
 
-/** Without a trusted proxy, the service ignores the forwarded headers. */
-export const checkForwarded: Middleware = ({ req }, next) => {
+export const checkForwardedOrigin: Middleware = ({ req }, next) => {
   const { proto, host } = forwardedOrigin(req);
   if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
   if (host !== undefined && !AUTHORITY.test(host)) throw refusals.INVALID_FORWARDED_HOST;
@@ -50,7 +49,7 @@ export type BaseUrl = (request: IncomingMessage) => string;
 
 /**
  * Uses the first of these that exists: `publicUrl`, the headers of a trusted proxy, the request itself.
- * {@link checkForwarded} and {@link checkTarget} validate the headers.
+ * {@link checkForwardedOrigin} and {@link checkTarget} validate the headers.
  */
 export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): BaseUrl {
   if (publicUrl !== undefined) return () => publicUrl;
@@ -75,7 +74,7 @@ function forwardedAddress({ headers }: IncomingMessage): string | undefined {
   return address.length <= MAX_ADDRESS_LENGTH && isIP(address) !== 0 ? address : '';
 }
 
-export function reportAddress(log: Pick<RequestLog, 'connectionError'>): Middleware {
+export function reportInvalidAddress(log: Pick<RequestLog, 'connectionError'>): Middleware {
   return ({ req }, next) => {
     if (forwardedAddress(req) === '') log.connectionError({ kind: 'no-address-from-proxy' });
     return next();
@@ -97,10 +96,10 @@ function scheme({ socket }: IncomingMessage): 'http' | 'https' {
 
 function authority({ headers: { host }, socket, url = '' }: IncomingMessage): string {
   // The absolute form of a target overrides the header: RFC 9112, section 3.2.2.
-  const absolute = /^https?:\/\/([^/?#]*)/i.exec(url);
-  if (absolute !== null) return absolute[1]!;
+  const absoluteUrl = /^https?:\/\/([^/?#]*)/i.exec(url);
+  if (absoluteUrl !== null) return absoluteUrl[1]!;
   if (host !== undefined) return host;
-  // A request of HTTP/1.0 without Host. Comes last, because reading the address of a socket is slow.
+  // A request of HTTP/1.0 may have no Host. Reading the address of a socket is slow.
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
@@ -115,7 +114,7 @@ function hasPath(ctx: Context): boolean {
 }
 
 function countHeaders(rawHeaders: readonly string[], name: string): number {
-  const isName = (raw: string, index: number) =>
-    index % 2 === 0 && raw.length === name.length && raw.toLowerCase() === name;
-  return rawHeaders.filter(isName).length;
+  const hasName = (text: string, index: number) =>
+    index % 2 === 0 && text.length === name.length && text.toLowerCase() === name;
+  return rawHeaders.filter(hasName).length;
 }

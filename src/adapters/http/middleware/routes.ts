@@ -7,7 +7,7 @@ export function methodList(methods: readonly string[]): string {
   return [...new Set(methods)].toSorted().join(', ');
 }
 
-/** Every route also allows OPTIONS, which the service answers itself. */
+/** Every path also allows OPTIONS: see {@link answerNoRoute}. */
 export function allowHeader(methods: readonly string[]): string {
   return methodList([...methods, 'OPTIONS']);
 }
@@ -23,7 +23,7 @@ export function pathPattern(route: string): RegExp {
  * @param paths the paths of all routes, such as `/v1/pets/:petId`
  * @param methods the methods of all routes, for `OPTIONS *`: RFC 9110, section 9.3.7
  */
-export function answerMethods(paths: readonly string[], methods: readonly string[]): RouterMiddleware<State> {
+export function answerNoRoute(paths: readonly string[], methods: readonly string[]): RouterMiddleware<State> {
   return (ctx) => {
     const { path, method, matched = [] } = ctx;
     const allowed = path === '*' ? methods : matched.flatMap((layer) => layer.methods);

@@ -7,6 +7,6 @@ export type State = {
   client?: string | undefined;
   query?: unknown;
   idempotencyKey?: string | undefined;
-  /** The verified API key. Set on every path under a version such as `/v1`. */
+  /** The verified API key. Paths under a version such as `/v1` require a key. */
   caller?: Caller;
 };

@@ -2,10 +2,9 @@ import { StorageUnavailable } from '../../../application/ports/storage-errors.ts
 import type { Pet } from '../../../domain/pet.ts';
 import { errorAnswer, errorJson, ERRORS } from '../contract/errors.ts';
 import * as refusals from '../contract/refusals.ts';
-import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY, shared } from './headers.ts';
+import { COMMON_HEADERS, EXAMPLE, LIMITED, type ResponseHeaders, RETRY_HEADERS, shared } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
-/** @param examples the values by name. The name of an error example is its code */
 export function response(
   description: string,
   schema: JsonObject,
@@ -15,22 +14,24 @@ export function response(
   const named = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
   return {
     description,
-    headers: { ...ALWAYS, ...headers },
+    headers: { ...COMMON_HEADERS, ...headers },
     content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
   };
 }
 
-/** @param more headers that the shared component does not have */
+const RATE_LIMITED = refusals.rateLimited(EXAMPLE.limit, EXAMPLE.left.resetSeconds);
+
+/** @param more the headers of a deprecated operation */
 export const sharedFailures = (more: ResponseHeaders = {}) => ({
-  Unauthorized: failure([refusals.INVALID_KEY], { ...shared('WWW-Authenticate'), ...more }),
+  Unauthorized: failure([refusals.INVALID_API_KEY], { ...shared('WWW-Authenticate'), ...more }),
   RequestTimeout: failure([refusals.REQUEST_TIMEOUT]),
   PayloadTooLarge: failure([refusals.BODY_TOO_LARGE], LIMITED),
   ChunkExtensionsTooLarge: failure([refusals.CHUNK_EXTENSIONS_TOO_LARGE]),
   UriTooLong: failure([refusals.URL_TOO_LONG]),
-  RateLimited: failure([refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT.resetSeconds)], { ...RETRY, ...more }),
+  RateLimited: failure([RATE_LIMITED], { ...RETRY_HEADERS, ...more }),
   HeadersTooLarge: failure([refusals.HEADERS_TOO_LARGE]),
   Internal: failure([new Error('a bug')], { ...LIMITED, ...more }),
-  Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY, ...more }),
+  Unavailable: failure([new StorageUnavailable('no answer')], { ...RETRY_HEADERS, ...more }),
 });
 
 export function failure(errors: readonly unknown[], headers: ResponseHeaders = {}, ...remarks: string[]) {

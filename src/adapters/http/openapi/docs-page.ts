@@ -9,7 +9,7 @@ export type PageFile = {
   readonly type: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** A hash of the content. The URL contains it, so browsers may keep the file for ever. */
+  /** A hash of the content in the URL, so that browsers may keep the file for ever. */
   readonly version: string;
 };
 
@@ -17,7 +17,7 @@ export const FILE_NAMES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'docs.css',
 
 type FileName = (typeof FILE_NAMES)[number];
 
-/** The page. `{{name}}` stands for the URL of a file. */
+/** The HTML of the page, in which `{{name}}` stands for the URL of a file. */
 export const TEMPLATE = 'index.html';
 
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
@@ -25,13 +25,13 @@ export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Recor
 export async function loadDocsPage(): Promise<DocsPage> {
   const loaded = FILE_NAMES.map(
     async (name) =>
-      [name, await pageFile(name.endsWith('css') ? 'css' : 'javascript', await read(name))] as const,
+      [name, await pageFile(name.endsWith('css') ? 'css' : 'javascript', await readPageFile(name))] as const,
   );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
   // The URLs are relative, because a proxy may serve the page below a path.
   const html = FILE_NAMES.reduce(
     (text, name) => text.replace(`{{${name}}}`, `docs/${name}?${files[name].version}`),
-    String(await read(TEMPLATE)),
+    String(await readPageFile(TEMPLATE)),
   );
   return { page: await pageFile('html', Buffer.from(html)), files };
 }
@@ -40,7 +40,7 @@ export async function loadDocsPage(): Promise<DocsPage> {
  * In a clone and in the npm package, `#page` is a folder: see `package.json`. The single executable has the files as
  * assets.
  */
-async function read(name: FileName | typeof TEMPLATE): Promise<Buffer> {
+async function readPageFile(name: FileName | typeof TEMPLATE): Promise<Buffer> {
   if (isSea()) return Buffer.from(getAsset(name));
   return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));
 }

@@ -1,4 +1,4 @@
-import { A_YEAR, rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
+import { HTTPS_ONLY, remainingRateLimit, rateLimitPolicy } from '../contract/answer-headers.ts';
 import { type Deprecation, deprecationHeaders, deprecationLink } from '../contract/deprecation.ts';
 import { RETRY_AFTER } from '../contract/errors.ts';
 import { REQUEST_ID_PATTERN } from '../contract/request-id.ts';
@@ -16,10 +16,10 @@ export function exactly(description: string, value: string): JsonObject {
   return required(description, { enum: [value] }, value);
 }
 
-export const RATE_LIMIT = { requests: 600, seconds: 60 };
-export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
+/** The rate limit in the examples of the document. */
+export const EXAMPLE = { limit: { requests: 600, seconds: 60 }, left: { remaining: 0, resetSeconds: 30 } };
 
-/** Headers that every HTTP server sends are left out. */
+/** The document leaves out headers that every HTTP server sends. */
 export const HEADERS = {
   'X-Request-Id': required(
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
@@ -28,8 +28,8 @@ export const HEADERS = {
   ),
   'Strict-Transport-Security': optional(
     'Present where the service or its public URL speaks TLS, except for names of the machine itself (RFC 6797).',
-    { enum: [A_YEAR] },
-    A_YEAR,
+    { enum: [HTTPS_ONLY] },
+    HTTPS_ONLY,
   ),
   'WWW-Authenticate': required(
     'The scheme to use. Has `error="invalid_token"` when the request carried an invalid key (RFC 6750).',
@@ -45,13 +45,13 @@ export const HEADERS = {
     'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has ' +
       'no limit.',
     { pattern: '^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$' },
-    rateLimitPolicy(RATE_LIMIT),
+    rateLimitPolicy(EXAMPLE.limit),
   ),
   RateLimit: optional(
     'What is left of the limit: `r` requests in the current window, which ends in `t` seconds. Absent when the ' +
       'API key has no limit, or when the service could not count the request.',
     { pattern: '^"key";r=(0|[1-9][0-9]*);t=[1-9][0-9]*$' },
-    rateLimitLeft(NOTHING_LEFT),
+    remainingRateLimit(EXAMPLE.left),
   ),
 };
 
@@ -65,25 +65,20 @@ export function shared(...names: readonly (keyof typeof HEADERS)[]): ResponseHea
   return Object.fromEntries(names.map((name) => [name, reference(name)]));
 }
 
-export const ALWAYS = shared('X-Request-Id', 'Strict-Transport-Security');
+export const COMMON_HEADERS = shared('X-Request-Id', 'Strict-Transport-Security');
 
 /** The headers of an answer to an API key with a rate limit. */
 export const LIMITED = shared('RateLimit-Policy', 'RateLimit');
 
-/** The headers of an answer that asks the client to wait. */
-export const RETRY = { ...shared('Retry-After'), ...LIMITED };
+export const RETRY_HEADERS = { ...shared('Retry-After'), ...LIMITED };
 
 type DeprecableOperation = { readonly name: string; readonly deprecation?: Deprecation };
 
-/**
- * Describes the headers that announce a deprecation.
- *
- * @returns components of the document, and the headers of a response. Both are empty without a deprecation
- */
+/** The headers of a deprecated operation: their components in the document, and the references of a response. */
 export function announcement({ name, deprecation }: DeprecableOperation) {
   if (deprecation === undefined) return { components: {}, headers: {} };
   const { Deprecation, Sunset } = deprecationHeaders(deprecation);
-  const described: ResponseHeaders = {
+  const headers: ResponseHeaders = {
     Deprecation: exactly(
       'When the operation became deprecated, in seconds since 1970 (RFC 9745).',
       Deprecation,
@@ -95,7 +90,7 @@ export function announcement({ name, deprecation }: DeprecableOperation) {
       deprecationLink('https://petstore.example', name),
     ),
   };
-  const named = Object.entries(described).map(
+  const named = Object.entries(headers).map(
     ([header, value]) => [header, `${name}.${header}`, value] as const,
   );
   return {
