@@ -2,10 +2,10 @@ import type { Allowance, RateLimit } from '../../../domain/rate-limit.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** One year in seconds (RFC 6797, section 6.1). Subdomains are not included, because they may be other services. */
+/** One year in seconds: RFC 6797, section 6.1. Subdomains may be other services, so the value excludes them. */
 export const HTTPS_ONLY = 'max-age=31536000';
 
-/** A route may replace the value of a header. */
+/** Every answer has these headers, unless a route replaces them. */
 export function answerHeaders(requestId: string) {
   return {
     'X-Request-Id': requestId,

@@ -1,4 +1,5 @@
 export type Deprecation = {
+  /** The operation is deprecated from this instant on. */
   readonly since: Date;
   /** The service removes the operation at this instant, the beginning of a day in UTC. */
   readonly sunset: Date;

@@ -71,7 +71,7 @@ type ErrorAnswer = Pick<RequestRefused, 'code' | 'message' | 'status' | 'headers
 /** How long a client should wait after a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 
-/** Every other error is a bug. */
+/** An error of any other type is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageSetupError | StorageUnavailable;
 
 export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;

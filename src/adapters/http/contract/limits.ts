@@ -10,5 +10,5 @@ export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
 export const HEADERS_TIMEOUT_MS = 10_000;
 
-/** The whole request must arrive in this time. */
+/** The whole request must arrive within this time. */
 export const REQUEST_TIMEOUT_MS = 30_000;

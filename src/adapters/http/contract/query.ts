@@ -3,7 +3,7 @@ import { parse } from './parse.ts';
 
 const MAX_CACHED_QUERIES = 1_000;
 
-/** The parser remembers valid queries: see docs/explanation/a-request.md. It throws what {@link parse} throws. */
+/** The parser remembers valid queries: see docs/explanation/a-request.md. */
 export function queryParser<S extends v.GenericSchema>(schema: S) {
   const parsedQueries = new Map<string, Readonly<v.InferOutput<S>>>();
   return (querystring: string) => {
@@ -23,7 +23,7 @@ const REPEATED = Symbol('repeated');
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
   // Without a prototype, a name such as `__proto__` is not special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
-  // `getAll` for each name would take quadratic time. `URLSearchParams` drops a leading `?`.
+  // `getAll` for each name would take quadratic time. `URLSearchParams` drops one leading `?`, so one is added.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
@@ -35,7 +35,7 @@ const NOT_A_PARAMETER = 'is not a parameter of this operation';
 /** Without this limit, the answer could be much longer than the request. */
 const MAX_NAMES = 10;
 
-/** valibot reports only the first unknown parameter, so the message for it names the others. */
+/** valibot reports only the first unknown parameter, so the message also names the other unknown ones. */
 const unknownParametersMessage = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
   const further = names.slice(1, MAX_NAMES).map((name) => `${name} ${NOT_A_PARAMETER}`);

@@ -63,7 +63,7 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param suggestion a route that equals the path without its trailing slash, or after a version */
+/** @param suggestion a route that equals the path without its trailing slash, or behind a version such as `/v1` */
 export function routeNotFound(suggestion?: string): RequestRefused {
   const hint = suggestion === undefined ? '' : `; the path is ${suggestion}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);

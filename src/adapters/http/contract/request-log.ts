@@ -34,7 +34,7 @@ export type PetCreated = {
 export type ConnectionError =
   /**
    * - `cut-off`: the service closed connections that held too much memory.
-   * - `refused`: a connection exceeded the maximum number of connections.
+   * - `refused`: the service refused a connection, because too many were open.
    * - `tls`: a client began a TLS handshake on a plain port.
    * - `not-tls`: a client sent a plain request to a TLS port.
    * - `no-address-from-proxy`: the trusted proxy forwards no valid client address.

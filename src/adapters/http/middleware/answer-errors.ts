@@ -6,9 +6,7 @@ import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
-/**
- * Sets the headers of every answer, and turns every thrown error into an answer.
- */
+/** Also sets the headers of every other answer. */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {
     const headers = answerHeaders(ctx.state.requestId);
@@ -42,9 +40,7 @@ const MAX_DROP_MS = 1_000;
  */
 async function dropBody({ req, response }: RouterContext<State>): Promise<void> {
   const { connection, expect } = req.headers;
-  const isLastAnswer = /\bclose\b|1\.0/i.test(
-    `${connection} ${response.get('Connection')} ${req.httpVersion}`,
-  );
-  if (!isLastAnswer || req.complete || expect !== undefined) return;
+  const willClose = /\bclose\b|1\.0/i.test(`${connection} ${response.get('Connection')} ${req.httpVersion}`);
+  if (!willClose || req.complete || expect !== undefined) return;
   await finished(req.resume(), { signal: AbortSignal.timeout(MAX_DROP_MS) }).catch(() => {});
 }

@@ -15,7 +15,7 @@ import type { State } from './state.ts';
  */
 const CREDENTIALS = /^bearer(?![\w!#$%&'*+.^`|~-])(?: +([\w.~+/-]+=*) *$)?/i;
 
-/** Requires a valid API key for every path under a version such as `/v1`. */
+/** Every path such as `/v1/pets` requires a valid API key. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {
   return async (ctx, next) => {
     if (!isVersioned(ctx.path)) return next();

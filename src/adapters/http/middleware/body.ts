@@ -8,14 +8,14 @@ import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import type { State } from './state.ts';
 
-/** RFC 8259 defines no parameters, so the service ignores them. Only a charset must be utf-8. */
+/** RFC 8259 defines no parameters of this type, so the service ignores them. Only a charset must be utf-8. */
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
 /** Node and iconv-lite decode each byte to one character. */
 const BYTE_ENCODING = 'binary';
 
-/** Node has this pattern. */
+/** Node uses this pattern. */
 const EXPECTS_CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
 export function requireJson({ headers }: IncomingMessage): void {
@@ -59,7 +59,7 @@ const receiveBody = bodyParser({
 });
 
 /**
- * Reads the body that {@link jsonObject} parses. {@link requireJson} comes first.
+ * Reads the body that {@link jsonObject} parses. {@link requireJson} runs before.
  *
  * @param authenticate called again after a wait for the body: the key may be revoked meanwhile
  */
@@ -74,7 +74,6 @@ export function readBody(authenticate: Middleware<State>): readonly Middleware<S
 /** The decoder removes a byte order mark. */
 const utf8Decoder = new TextDecoder();
 
-/** @throws {RequestRefused} if the body is not a JSON object in UTF-8 */
 export function jsonObject({ request }: ParameterizedContext): object {
   const bytes = Buffer.from(request.rawBody ?? '', BYTE_ENCODING);
   if (bytes.length === 0) throw refusals.EMPTY_BODY;

@@ -99,7 +99,7 @@ function authority({ headers: { host }, socket, url = '' }: IncomingMessage): st
   const absoluteUrl = /^https?:\/\/([^/?#]*)/i.exec(url);
   if (absoluteUrl !== null) return absoluteUrl[1]!;
   if (host !== undefined) return host;
-  // A request of HTTP/1.0 may have no Host. Reading the address of a socket is slow.
+  // A request of HTTP/1.0 may have no Host. The socket comes last, because reading its address is slow.
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -3,7 +3,7 @@ import { HTTPS_ONLY } from '../contract/answer-headers.ts';
 import type { BaseUrl } from './request-target.ts';
 import type { State } from './state.ts';
 
-/** A browser would apply the header to every service on this machine. */
+/** For these hosts, a browser would apply the header to every service on this machine. */
 const LOOPBACK_URL = /^https:\/\/(?:(?:[^/:]*\.)?localhost\.?|127\.[\d.]+|\[::1\])(?:[:/]|$)/i;
 
 /** Makes browsers use only https for this host: RFC 6797. */

@@ -9,7 +9,7 @@ export type PageFile = {
   readonly type: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** A hash of the content in the URL, so that browsers may keep the file for ever. */
+  /** A hash of the content. The URL contains this hash, so browsers may keep the file for ever. */
   readonly version: string;
 };
 

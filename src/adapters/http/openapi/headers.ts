@@ -74,7 +74,7 @@ export const RETRY_HEADERS = { ...shared('Retry-After'), ...LIMITED };
 
 type DeprecableOperation = { readonly name: string; readonly deprecation?: Deprecation };
 
-/** The headers of a deprecated operation: their components in the document, and the references of a response. */
+/** The headers of a deprecated operation: their components in the document, and the references in a response. */
 export function announcement({ name, deprecation }: DeprecableOperation) {
   if (deprecation === undefined) return { components: {}, headers: {} };
   const { Deprecation, Sunset } = deprecationHeaders(deprecation);
