@@ -1,9 +1,9 @@
 export type Deprecation = {
-  /** The operation is deprecated from this instant on. */
+  /** The operation has been deprecated since this instant. */
   readonly since: Date;
-  /** The service removes the operation at this instant, the beginning of a day in UTC. */
+  /** The instant of the removal: the beginning of a day in UTC. */
   readonly sunset: Date;
-  /** The method and path of the new operation. */
+  /** Method and path of the new operation. */
   readonly replacement: string;
 };
 

@@ -17,13 +17,13 @@ export function queryParser<S extends v.GenericSchema>(schema: S) {
   };
 }
 
-/** No schema accepts this value. */
+/** No schema accepts this value, so a repeated parameter is refused. */
 const REPEATED = Symbol('repeated');
 
 function parameters(querystring: string): Record<string, string | typeof REPEATED> {
   // Without a prototype, a name such as `__proto__` is not special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
-  // `getAll` for each name would take quadratic time. `URLSearchParams` drops one leading `?`, so one is added.
+  // `getAll` for each name would take quadratic time. `URLSearchParams` drops only the added `?`.
   for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
@@ -35,7 +35,7 @@ const NOT_A_PARAMETER = 'is not a parameter of this operation';
 /** Without this limit, the answer could be much longer than the request. */
 const MAX_NAMES = 10;
 
-/** valibot reports only the first unknown parameter, so the message also names the other unknown ones. */
+/** valibot reports only the first unknown parameter, so its message names the other unknown parameters. */
 const unknownParametersMessage = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
   const further = names.slice(1, MAX_NAMES).map((name) => `${name} ${NOT_A_PARAMETER}`);

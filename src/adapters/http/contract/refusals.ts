@@ -41,7 +41,7 @@ export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
   `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
 );
 
-/** The beginning of every value of `WWW-Authenticate`: RFC 6750, section 3. */
+/** Every `WWW-Authenticate` begins with this text: RFC 6750, section 3. */
 const REALM = 'Bearer realm="petstore"';
 export const NO_CREDENTIALS = unauthenticated(
   'an API key is required, as "Authorization: Bearer <API_KEY>"',

@@ -6,7 +6,7 @@ import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
-/** Also sets the headers of every other answer. */
+/** Sets the headers of every answer, with or without an error. */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {
     const headers = answerHeaders(ctx.state.requestId);

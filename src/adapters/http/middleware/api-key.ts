@@ -44,7 +44,7 @@ export function limitRate(
     const { caller, requestId } = ctx.state;
     const limit = caller?.rateLimit ?? defaultLimit;
     if (caller === undefined || limit === undefined) return next();
-    // The policy applies even if the request cannot be counted.
+    // The policy also applies to an uncounted request.
     ctx.set('RateLimit-Policy', rateLimitPolicy(limit));
     let allowance: Allowance;
     try {

@@ -16,7 +16,7 @@ const PREFLIGHT_HEADERS = {
 };
 
 /**
- * Lets pages of these origins read every answer to a parsed request, errors included. Cookies are not allowed, because
+ * Lets pages of these origins read every answer to a parsed request, errors included. No cookies are allowed, because
  * a page sends its API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Middleware<State> {
