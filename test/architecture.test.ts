@@ -171,8 +171,8 @@ test('the imports between the folders of src form no cycle', async () => {
   expect([...imports.keys()]).toStrictEqual([]);
 });
 
-// `fault` names who caused an error: the client, the operator or the storage. The code catches
-// errors of the three other classes itself, or turns them into an answer.
+// `fault` names who caused an error: the client, the operator or the storage. The code catches the errors of
+// the three other classes itself, or turns them into an answer.
 test('every error class has a `fault`, except Interrupted, Refused and RequestRefused', async () => {
   const withoutFault = new Set<unknown>();
   for (const path of SOURCES) {
