@@ -10,7 +10,7 @@ import { GENERATORS } from './generators.ts';
 
 const document = await readDocument('examples/clients/README.md');
 
-it('the page about clients has a block for each language, which npm run test:clients runs', () => {
+it('npm run test:clients runs the block of each language in examples/clients/README.md', () => {
   const commands = blocksOf(document).filter(({ language }) => language === 'sh');
   const run = Object.values(GENERATORS).flatMap((each) => ('heading' in each ? [each.heading] : []));
   expect(run).toStrictEqual(['curl', 'TypeScript', 'Python', 'Go', 'Java']);
@@ -27,7 +27,7 @@ const block = blocksOf(document).find(({ language }) => language === 'js')?.text
 const globals = { URLSearchParams, Response, fetch, setTimeout: setImmediate };
 const follow = runInNewContext(`(${block})`, globals) as (...args: readonly unknown[]) => Promise<never>;
 
-it('the feed on the page yields every animal of two pages once, and an animal that is added later', async () => {
+it('the feed in that document yields every animal of two result pages once, and an animal that is added later', async () => {
   const url = `${(await startService()).url}/v1`;
   const add = () => ask(`${url}/pets`, { body: '{"name":"Rex","categoryId":7}' });
   await Promise.all(Array.from({ length: 101 }, add));

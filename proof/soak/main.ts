@@ -36,8 +36,8 @@ const importOption = (program: string) => `--import data:text/javascript,${encod
 
 /**
  * The time between two forced garbage collections. The collections remove garbage, so that the samples show the memory
- * that the service really uses. This time does not divide the time between two samples: otherwise each sample would
- * come a little later after a collection than the one before, and that would look like growth.
+ * that the service really uses. The time between two samples is no multiple of this time. If it were, each sample would
+ * come a little later after a collection than the sample before, which would look like growth.
  */
 const COLLECT_MS = 3_091;
 const COLLECT = `--expose-gc ${importOption(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;

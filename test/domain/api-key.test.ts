@@ -164,7 +164,8 @@ it.each([
     ],
   ],
 ] as const)('a stored record is refused when its field %s is wrong', (field, rule, values) => {
-  // An array with one valid value is refused, too. A regular expression alone would accept it, because it reads a text.
+  // An array with one valid value is refused, too. A regular expression alone would accept it, because it converts the
+  // array to a string.
   for (const value of [...values, [key[field as keyof typeof key]]]) {
     expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
       `${field} ${rule}`,
@@ -186,7 +187,7 @@ it.each([
   expect(apiKeyState(ends, NOW)).toBe(state);
 });
 
-it('endedKey changes an expiry or a revocation only to an earlier time', () => {
+it('endedKey sets a missing expiry or revocation, and changes an existing one only to an earlier time', () => {
   const later = endedKey(key, 'expiresAt', LATER);
   expect(later).toStrictEqual({ ...key, expiresAt: LATER });
   expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });

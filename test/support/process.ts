@@ -197,7 +197,7 @@ export function runService(env: Record<string, string> = {}, args: readonly stri
   return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }
 
-/** Like {@link runService}, with JOURNAL_STREAM, by which systemd says that standard error is the journal. */
+/** Like {@link runService}, with JOURNAL_STREAM as systemd sets it when standard error goes to the journal. */
 export function runInJournal(env: Record<string, string>): Program {
   const node = `'${process.execPath}'`;
   const name = `${node} -p "const { dev, ino } = fs.fstatSync(2); dev + ':' + ino"`;

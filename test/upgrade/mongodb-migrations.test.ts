@@ -20,7 +20,7 @@ async function changesOfNextBuild({ db }: Awaited<ReturnType<typeof freshDatabas
 }
 
 it.skipIf(mongo === undefined)(
-  `a migration of MongoDB that was killed at any step can be run again, and old services can start before that${noMongo}`,
+  `after a migration of MongoDB was killed at any step, old services can start, and the migration can run again${noMongo}`,
   async () => {
     const next = await nextBuild();
     const steps = [['listIndexes'], ['update'], ['collMod'], ['createIndexes'], ['createIndexes', 'update']];
@@ -49,7 +49,7 @@ it.skipIf(mongo === undefined)(
 );
 
 it.skipIf(mongo === undefined)(
-  `an old migration of MongoDB that was paused while a newer one ran does not restore its old validator${noMongo}`,
+  `an old migration of MongoDB that continues after a newer migration does not put back the old validator${noMongo}`,
   async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;

@@ -27,7 +27,7 @@ import type { RequestLog } from './contract/request-log.ts';
 export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
-  /** The limit of an API key that has no limit of its own. */
+  /** The limit of an API key that has no limit of its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;

@@ -3,7 +3,7 @@ import type { StorageHost } from '../../application/ports/storage-health.ts';
 import { endUnclosed } from './errors.ts';
 import type { LogDisk } from './log-disk.ts';
 
-/** Writes that arrive during the first flush begin the second one. */
+/** At most two flushes run at once: the second is for the writes that arrive during the first. */
 const MAX_FLUSHES = 2;
 
 /** Greater than the id of every pet. */

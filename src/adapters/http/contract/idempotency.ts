@@ -10,6 +10,7 @@ const HEADER_FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
  * @param originId the id of the API key, or of the key with which its rotations began
  * @param operation the method and the path, such as `POST /v1/pets`
  * @returns a text whose form must not change, because the storage has hashes of it. Without the header, `undefined`
+ * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
 export function idempotencyKey(header: string | string[] | undefined, originId: string, operation: string) {
   if (header === undefined) return undefined;

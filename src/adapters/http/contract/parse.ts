@@ -4,7 +4,8 @@ import { invalidValues } from './refusals.ts';
 
 /**
  * @param name the name of the input, for problems that belong to no field
- * @throws {RequestRefused} INVALID_CURSOR if the cursor is the only problem, otherwise INVALID_ARGUMENT
+ * @throws {RequestRefused} INVALID_CURSOR if the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
+ *   names every problem
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, name: string): v.InferOutput<S> {
   const { success, output, issues } = v.safeParse(schema, input);

@@ -3,7 +3,7 @@ import { parse } from './parse.ts';
 
 const MAX_CACHED_QUERIES = 1_000;
 
-/** The parser remembers valid queries: see docs/explanation/a-request.md. */
+/** The parser remembers valid queries: see docs/explanation/a-request.md. It throws what {@link parse} throws. */
 export function queryParser<S extends v.GenericSchema>(schema: S) {
   const parsedQueries = new Map<string, Readonly<v.InferOutput<S>>>();
   return (querystring: string) => {

@@ -6,7 +6,7 @@ import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './state.ts';
 import { clientAddress } from './request-target.ts';
 
-/** Sets the headers of every answer, with or without an error. */
+/** Sets the headers of every answer. Turns every error into an answer, and logs it unless it is the client's fault. */
 export function answerErrors(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): RouterMiddleware<State> {
   return async (ctx, next) => {
     const headers = answerHeaders(ctx.state.requestId);

@@ -4,7 +4,7 @@ import type { RequestLog } from '../contract/request-log.ts';
 import { clientAddress } from './request-target.ts';
 import type { State } from './state.ts';
 
-/** Logs a request when the client has the whole answer or has disconnected. */
+/** Assigns each request its id, and logs it when the client has the whole answer or has disconnected. */
 export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): RouterMiddleware<State> {
   return (ctx, next) => {
     const startMs = performance.now();

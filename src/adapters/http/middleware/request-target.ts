@@ -37,6 +37,7 @@ export const checkUrlLength: Middleware = ({ req: { url = '' } }, next) => {
   return next();
 };
 
+/** Without a trusted proxy, the service ignores the forwarded headers. */
 export const checkForwardedOrigin: Middleware = ({ req }, next) => {
   const { proto, host } = forwardedOrigin(req);
   if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
