@@ -8,15 +8,15 @@ import { RATE_LIMIT_MAX } from '../../src/domain/rate-limit.ts';
 import { text } from '../../proof/properties/arbitraries.ts';
 import { holds } from '../../proof/properties/holds.ts';
 import { aKey, at } from '../support/api-keys.ts';
-import { command, Opened, processCommands } from './model.ts';
-import type { Keys as Port, TestedStorage } from './storages.ts';
+import { command, OpenedStore, processCommands } from './model.ts';
+import type { Keys, TestedStorage } from './storages.ts';
 
-type Keys = Map<string, ApiKey>;
-type Real = Opened<Port>;
-const keyCommand = command<Keys, Real>;
+type KeyMap = Map<string, ApiKey>;
+type Real = OpenedStore<Keys>;
+const keyCommand = command<KeyMap, Real>;
 
-// Many of the times are close to each other, so that the interval between two recorded uses matters.
-const instant = fc.oneof(
+// Many of the times differ by about `USE_INTERVAL_MS`. A use soon after a recorded use is not recorded.
+const instantMs = fc.oneof(
   fc
     .tuple(fc.integer({ min: -3, max: 3 }), fc.integer({ min: -1, max: 1 }))
     .map(([n, ms]) => n * USE_INTERVAL_MS + ms),
@@ -25,13 +25,15 @@ const instant = fc.oneof(
 
 /** The id of one of eight keys, or a random text. */
 const id = fc.oneof({ weight: 6, arbitrary: fc.nat(7).map((n) => aKey(n).id) }, text);
-/** Chooses the process that makes the call. */
+/** A number from which `OpenedStore.pick` chooses the process that makes the call. */
 const caller = fc.nat(3);
 
+/** A random label. `Rex` replaces a text that is no valid label. */
 const label = fc
   .oneof(text, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }))
   .map((any) => (apiKeyProblems(aKey(1, { label: any })).length === 0 ? any : 'Rex'));
-const date = instant.map(at);
+const date = instantMs.map(at);
+// `toStrictEqual` also compares prototypes, so the random objects need the usual prototype.
 const withPrototype = { noNullPrototype: true } as const;
 const rateLimit = fc.record(
   {
@@ -46,87 +48,88 @@ const fields = fc.record(
   { label, scopes, createdAt: date, rateLimit, originId, expiresAt: date, revokedAt: date, lastUsedAt: date },
   { ...withPrototype, requiredKeys: ['label', 'scopes', 'createdAt'] },
 );
+// Keys with the same id can have different digests. A repository must reject the second of these keys.
 const key = fc
   .tuple(fc.nat(7), fc.constantFrom('one', 'one', 'other'), fields)
   .map(([n, secret, some]) => aKey(n, { ...some, digest: hash('sha256', secret) }));
 
 const insert = fc.tuple(caller, key).map(([by, added]) =>
-  keyCommand(`insert(${fc.stringify(added)}) by ${by}`, async (keys, real) => {
-    const known = keys.get(added.id);
+  keyCommand(`insert(${fc.stringify(added)}) by ${by}`, async (model, real) => {
+    const storedKey = model.get(added.id);
     const inserting = real.pick(by).keys.insert(structuredClone(added));
-    if (known !== undefined && known.digest !== added.digest) {
+    if (storedKey !== undefined && storedKey.digest !== added.digest) {
       await expect(inserting).rejects.toStrictEqual(new ApiKeyIdTaken(added.id));
     } else {
       expect(await inserting).toBeUndefined();
-      if (known === undefined) keys.set(added.id, added);
+      if (storedKey === undefined) model.set(added.id, added);
     }
   }),
 );
 
 const find = fc.tuple(caller, id).map(([by, wanted]) =>
-  keyCommand(`findById(${fc.stringify(wanted)}) by ${by}`, async (keys, real) => {
-    expect(await real.pick(by).keys.findById(wanted)).toStrictEqual(keys.get(wanted));
+  keyCommand(`findById(${fc.stringify(wanted)}) by ${by}`, async (model, real) => {
+    expect(await real.pick(by).keys.findById(wanted)).toStrictEqual(model.get(wanted));
   }),
 );
 
 const list = caller.map((by) =>
-  keyCommand(`list by ${by}`, async (keys, real) => {
+  keyCommand(`list by ${by}`, async (model, real) => {
     expect(await real.pick(by).keys.list()).toStrictEqual(
-      [...keys.values()].toSorted(
+      [...model.values()].toSorted(
         (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
       ),
     );
   }),
 );
 
-const end = fc
-  .record({ by: caller, method: fc.constantFrom('revoke', 'expire'), wanted: id, ms: instant })
+const revokeOrExpire = fc
+  .record({ by: caller, method: fc.constantFrom('revoke', 'expire'), wanted: id, ms: instantMs })
   .map(({ by, method, wanted, ms }) =>
-    keyCommand(`${method}(${fc.stringify(wanted)}, ${ms}) by ${by}`, async (keys, real) => {
+    keyCommand(`${method}(${fc.stringify(wanted)}, ${ms}) by ${by}`, async (model, real) => {
       const field = method === 'revoke' ? 'revokedAt' : 'expiresAt';
-      const known = keys.get(wanted);
-      const earlier = known?.[field];
-      const ended = known && {
-        ...known,
-        [field]: earlier !== undefined && earlier < at(ms) ? earlier : at(ms),
+      const storedKey = model.get(wanted);
+      const earlierTime = storedKey?.[field];
+      const endedKey = storedKey && {
+        ...storedKey,
+        [field]: earlierTime !== undefined && earlierTime < at(ms) ? earlierTime : at(ms),
       };
-      if (ended !== undefined) keys.set(wanted, ended);
-      expect(await real.pick(by).keys[method](wanted, at(ms))).toStrictEqual(ended);
+      if (endedKey !== undefined) model.set(wanted, endedKey);
+      expect(await real.pick(by).keys[method](wanted, at(ms))).toStrictEqual(endedKey);
     }),
   );
 
-const recordUse = fc.tuple(caller, fc.array(fc.tuple(id, instant), { maxLength: 5 })).map(([by, uses]) =>
-  keyCommand(`recordUse(${fc.stringify(uses)}) by ${by}`, async (keys, real) => {
-    const latest = new Map(uses.map(([used, ms]) => [used, at(ms)]));
-    for (const [used, time] of latest) {
-      const known = keys.get(used);
-      const isDue = Number(time) - Number(known?.lastUsedAt ?? -Infinity) >= USE_INTERVAL_MS;
-      if (known !== undefined && isDue) keys.set(used, { ...known, lastUsedAt: time });
+const recordUse = fc.tuple(caller, fc.array(fc.tuple(id, instantMs), { maxLength: 5 })).map(([by, uses]) =>
+  keyCommand(`recordUse(${fc.stringify(uses)}) by ${by}`, async (model, real) => {
+    const timesById = new Map(uses.map(([used, ms]) => [used, at(ms)]));
+    for (const [used, time] of timesById) {
+      const storedKey = model.get(used);
+      const isDue = Number(time) - Number(storedKey?.lastUsedAt ?? -Infinity) >= USE_INTERVAL_MS;
+      if (storedKey !== undefined && isDue) model.set(used, { ...storedKey, lastUsedAt: time });
     }
-    expect(await real.pick(by).keys.recordUse(latest)).toBeUndefined();
+    expect(await real.pick(by).keys.recordUse(timesById)).toBeUndefined();
   }),
 );
 
-/** The commands, by the method that they call. A new method of the port does not compile until a command calls it. */
+/** The random commands for each method of the port. The compiler reports a method of the port that has no entry. */
 const COMMANDS: Readonly<
-  Record<keyof ApiKeyRepository, readonly fc.Arbitrary<fc.AsyncCommand<Keys, Real>>[]>
+  Record<keyof ApiKeyRepository, readonly fc.Arbitrary<fc.AsyncCommand<KeyMap, Real>>[]>
 > = {
   insert: [insert, insert],
   findById: [find],
   list: [list],
-  revoke: [end],
-  expire: [end],
+  revoke: [revokeOrExpire],
+  expire: [revokeOrExpire],
   recordUse: [recordUse],
 };
 
-/** Makes random calls of `ApiKeyRepository`, and compares each result with a map. */
+/** Makes random calls of `ApiKeyRepository`, and compares each result with the content of a map. */
 export function apiKeyRepositoryModel({ create, runs, keyHolders }: TestedStorage): void {
-  it('returns the same results as a map, for random sequences of calls', async () => {
-    const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Keys, Real>(keyHolders)];
+  it('returns what a map of the stored keys returns, for random sequences of calls', async () => {
+    const commands = [...Object.values(COMMANDS).flat(), ...processCommands<KeyMap, Real>(keyHolders)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
         const { openKeys } = await create();
-        await using real = await Opened.on({ open: openKeys });
+        await using real = await OpenedStore.on({ open: openKeys });
         await fc.asyncModelRun(() => ({ model: new Map(), real }), calls);
       }),
       runs,

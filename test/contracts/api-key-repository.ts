@@ -14,7 +14,7 @@ import { tamper } from '../support/pets.ts';
 import { ODD_TEXTS } from './odd-texts.ts';
 import { openStore, type TestedStorage } from './storages.ts';
 
-/** Returns a key with every field. Each call returns a new object, because a Date is mutable. */
+/** Returns a key in which every field has a value. Each call returns a new object, because tests change its dates. */
 function fullKey(n = 1): ApiKey {
   return aKey(n, {
     scopes: ['pets:read', 'pets:write'],
@@ -26,25 +26,27 @@ function fullKey(n = 1): ApiKey {
   });
 }
 
-/** The greatest time of a Date, in milliseconds. */
-const LAST_INSTANT = 8_640_000_000_000_000;
+/** The latest time that a `Date` can hold, in milliseconds since the start of 1970. */
+const LATEST_TIME_MS = 8_640_000_000_000_000;
 
-const INSTANTS_MS = [
+/** Times that a storage could round or cut off, in milliseconds since the start of 1970. */
+const ODD_TIMES_MS = [
   0,
   1,
   -1,
-  LAST_INSTANT,
-  -LAST_INSTANT,
-  // More seconds than an int32 holds.
+  LATEST_TIME_MS,
+  -LATEST_TIME_MS,
+  // The number of seconds in this time is too great for an int32.
   2 ** 31 * 1000 + 1,
-  // The last millisecond of a second.
+  // The last millisecond of a second. Rounding to seconds would change this time.
   1_797_000_000_999,
 ];
 
-const LABELS = [...ODD_TEXTS, '\u{1f415}'.repeat(KEY_LABEL_MAX_LENGTH)].filter(
+const ODD_LABELS = [...ODD_TEXTS, '\u{1f415}'.repeat(KEY_LABEL_MAX_LENGTH)].filter(
   (label) => apiKeyProblems(aKey(1, { label })).length === 0,
 );
 
+/** Texts that are not the id of a stored key. A careless adapter could read some of them as a query or a pattern. */
 const UNKNOWN_IDS = [
   '',
   '__proto__',
@@ -57,14 +59,14 @@ const UNKNOWN_IDS = [
   `${aKey().id}\0`,
   `${aKey().id} `,
   aKey().id.slice(1),
-  // The same number as the id, without its zeros.
+  // The id of the stored key without its leading zeros.
   '1',
-  // A lone surrogate.
+  // One half of a surrogate pair, which is not valid Unicode text.
   '\ud800',
   aKey().id.repeat(10_000),
 ];
 
-/** Keys with values that an adapter could change. Each key has a different id. */
+/** Returns keys with values that an adapter could change by mistake. Each key has a different id. */
 function oddKeys(): ApiKey[] {
   const fields: readonly Partial<ApiKey>[] = [
     { scopes: ['pets:write'] },
@@ -80,8 +82,8 @@ function oddKeys(): ApiKey[] {
     // Two keys that were created at the same instant.
     { id: 'e'.repeat(16), createdAt: at(2_000) },
     { id: 'd'.repeat(16), createdAt: at(2_000) },
-    ...LABELS.map((label) => ({ label })),
-    ...INSTANTS_MS.map((ms) => ({
+    ...ODD_LABELS.map((label) => ({ label })),
+    ...ODD_TIMES_MS.map((ms) => ({
       createdAt: new Date(ms),
       expiresAt: new Date(ms),
       revokedAt: new Date(ms),
@@ -92,7 +94,7 @@ function oddKeys(): ApiKey[] {
 }
 
 /**
- * The contract of `ApiKeyRepository`, except the random sequences of calls that {@link apiKeyRepositoryModel} tries.
+ * The tests that every `ApiKeyRepository` must pass. {@link apiKeyRepositoryModel} tests random sequences of calls.
  */
 export function apiKeyRepositoryContract(storage: TestedStorage): void {
   it('returns each key exactly as it was stored', async () => {
@@ -106,7 +108,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(inOrder);
   });
 
-  it('stores only the fields of a key, and drops a token', async () => {
+  it('stores the fields of a key, and no other field of the inserted object', async () => {
     const { keys } = await openStore(storage);
     const withToken = { ...fullKey(), token: 'secret', _id: 'odd' };
 
@@ -118,7 +120,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual([expected]);
   });
 
-  it('finds no key by an id that is a pattern, a query or a part of a stored id', async () => {
+  it('finds and changes no key when the id is a pattern, a query or a part of a stored id', async () => {
     const { keys } = await openStore(storage);
     await keys.insert(fullKey());
 
@@ -127,15 +129,15 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
       expect(await keys.revoke(id, at(1))).toBeUndefined();
       expect(await keys.expire(id, at(1))).toBeUndefined();
     }
-    await keys.recordUse(new Map(UNKNOWN_IDS.map((id) => [id, at(LAST_INSTANT / 2)])));
+    await keys.recordUse(new Map(UNKNOWN_IDS.map((id) => [id, at(LATEST_TIME_MS / 2)])));
 
     expect(await keys.list()).toStrictEqual([fullKey()]);
   });
 
-  it('records the uses of more than 1,000 keys in one call', async () => {
+  it('records the uses of the stored keys when a call has the ids of 1,100 keys', async () => {
     const { keys } = await openStore(storage);
     const all = numbers(1_100).map((n) => aKey(n, { lastUsedAt: at(n) }));
-    // Only three of the keys are stored.
+    // Only three of the keys are stored, and recordUse ignores the other ids.
     const storedNumbers = [0, 500, 1_099];
     for (const n of storedNumbers) await keys.insert(aKey(n));
 
@@ -144,7 +146,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual(storedNumbers.map((n) => all[n]));
   });
 
-  it('keeps a stored key unchanged when the argument changes during or after its insert', async () => {
+  it('keeps a stored key unchanged when the caller changes the inserted object during or after the insert', async () => {
     const { keys } = await openStore(storage);
     const first = fullKey();
     const inserting = keys.insert(first);
@@ -158,10 +160,10 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.list()).toStrictEqual([fullKey(), fullKey(2)]);
   });
 
-  it('keeps stored instants unchanged when the arguments change during or after the call', async () => {
+  it('keeps stored times unchanged when the caller changes its Date objects during or after the calls', async () => {
     const { keys } = await openStore(storage);
     await keys.insert(aKey(1));
-    /** Records a use, an expiry and a revocation with these `times`, and calls `change` before the calls have ended. */
+    /** Records a use, an expiry and a revocation at these `times`. Calls `change` before the three calls have ended. */
     async function useAndEnd(times: readonly [Date, Date, Date], change: () => void) {
       const uses = new Map([[aKey().id, times[0]]]);
       const calls = [
@@ -187,7 +189,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     );
   });
 
-  it('keeps a stored key unchanged when a returned key or list changes', async () => {
+  it('keeps a stored key unchanged when the caller changes a returned key or list', async () => {
     const { keys } = await openStore(storage);
     await keys.insert(fullKey());
     await keys.insert(aKey(2));
@@ -206,7 +208,7 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     expect(await keys.findById(aKey(1).id)).toStrictEqual(fullKey());
   });
 
-  it('stores exactly one of several keys with one id that are inserted at the same time, and rejects the others', async () => {
+  it('stores one key and rejects the others when 20 keys with the same id are inserted at the same time', async () => {
     const { keys } = await openStore(storage);
     const keysWithOneId = numbers(20).map((n) => ({ ...aKey(n), id: aKey(1).id }));
 
@@ -219,13 +221,13 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
     for (const error of refused) expect(error).toStrictEqual(new ApiKeyIdTaken(aKey(1).id));
   });
 
-  it('keeps the earliest end and the latest use when several processes make these calls at the same time', async () => {
+  it('keeps the earliest revocation, the earliest expiry and the latest use when two processes record them at the same time', async () => {
     const { keys, openKeys } = await openStore(storage);
-    const processes = [keys, await openKeys()] as const;
+    const repositories = [keys, await openKeys()] as const;
     const all = numbers(5).map((n) => aKey(n));
-    await Promise.all(all.flatMap((key) => processes.map((one) => one.insert(key))));
+    await Promise.all(all.flatMap((key) => repositories.map((repository) => repository.insert(key))));
     const calls = [5, 2, 8, 1, 9, 4, 7, 3, 6].flatMap((n) =>
-      all.map(({ id }) => [processes[n % 2]!, id, n] as const),
+      all.map(({ id }) => [repositories[n % 2]!, id, n] as const),
     );
 
     await Promise.all(

@@ -4,18 +4,20 @@ import type { ApiKeyRepository } from '../../src/application/ports/api-key-repos
 import { aKey } from '../support/api-keys.ts';
 
 /**
- * Expects every method to reject the damaged key, and `list` to return its error and the undamaged key.
+ * Expects `findById`, `insert`, `revoke` and `expire` to reject the damaged key. Expects `list` to return the error of
+ * the damaged key, and the undamaged key.
  *
- * @param keys a repository with `aKey(1)`, which is damaged, and `aKey(2)`, which is not
+ * @param keys a repository with two keys: `aKey(1)` is damaged, and `aKey(2)` is not damaged
+ * @param problem what is wrong with the damaged key, as the error describes it
  */
 export async function expectDamaged(keys: ApiKeyRepository, problem: string): Promise<void> {
-  const damaged = new DamagedApiKey(aKey(1).id, problem);
-  await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damaged);
-  await expect(keys.insert(aKey(1))).rejects.toStrictEqual(damaged);
-  await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
-  await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
+  const damagedKeyError = new DamagedApiKey(aKey(1).id, problem);
+  await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damagedKeyError);
+  await expect(keys.insert(aKey(1))).rejects.toStrictEqual(damagedKeyError);
+  await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damagedKeyError);
+  await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damagedKeyError);
   const list = await keys.list();
   expect(list).toHaveLength(2);
-  expect(list).toContainEqual(damaged);
+  expect(list).toContainEqual(damagedKeyError);
   expect(list).toContainEqual(aKey(2));
 }

@@ -9,23 +9,23 @@ import { aPet } from '../support/pets.ts';
 export type DamageableStore<Damage> = {
   readonly pets: PetRepository;
   readonly archive: ReadablePetArchive;
-  /** Changes the record of a pet without any check of the storage. */
+  /** Changes the stored record of a pet directly, so that the adapter cannot check the change. */
   damage(id: bigint, damage: Damage): Promise<void>;
   close(): Promise<void>;
 };
 
-/** How a record is damaged, and the problem that is then reported. */
+/** Each entry: the change in words, the change to the record, and the problem that the error then describes. */
 export type Damages<Damage> = readonly (readonly [description: string, damage: Damage, problem: string])[];
 
 /** The id of the damaged pet. */
 const ID = 3n;
 
 /**
- * The contract of repositories and archives for pets that were damaged after they were stored.
+ * The tests that repositories and archives must pass when a stored pet was damaged later.
  *
  * @param open opens a new, empty store
  * @param damages changes to the record of a pet whose status is `sold`
- * @param keyDamages changes to the idempotency key in a record
+ * @param keyDamages changes only to the idempotency key in the record of a pet
  */
 export function damagedPetsContract<Damage>(
   name: string,
@@ -45,14 +45,14 @@ export function damagedPetsContract<Damage>(
     return { ...store, stored: pets };
   }
 
-  it.each(damages)(`only reads of the damaged pet fail: ${name}: %s`, async (_, damage, problem) => {
+  it.each(damages)(`only calls that read the damaged pet fail: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
     const expected = { kind: 'damaged-pet', id: ID, problem, message: messageOf(ID, problem) };
 
     expect(await failure(pets.findById(ID))).toMatchObject(expected);
     expect(await pets.findById(2n)).toStrictEqual(stored[1]);
 
-    // A page ends before the damaged pet, and the next page begins after it.
+    // The error of a page has the pets before the damaged pet. A page that begins after the damaged pet succeeds.
     const pageError = await failure(pets.list({ limit: 10 }));
     expect(pageError).toMatchObject(expected);
     expect(pageError.before).toStrictEqual(stored.slice(0, 2));
@@ -62,13 +62,13 @@ export function damagedPetsContract<Damage>(
     expect(await pets.list({ limit: 2 })).toStrictEqual(stored.slice(0, 2));
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual(stored.slice(3));
 
-    // An archive does not skip the damaged pet.
+    // An archive fails at the damaged pet, because a backup must not miss a pet.
     expect(await failure(archive.read(0n, 10))).toMatchObject(expected);
     expect(await archive.read(ID, 10)).toMatchObject(stored.slice(3));
     expect(await archive.count(5n)).toBe(5);
     expect(await archive.lastId()).toBe(5n);
 
-    // A repeated create request of the damaged pet fails, and creates no second pet.
+    // The request that created the damaged pet is repeated. This call fails, and creates no second pet.
     const [, repeatError, next] = await Promise.all([
       pets.insertOnce(petOf(1), idempotency(1)),
       failure(pets.insertOnce(petOf(3), idempotency(3))),
@@ -78,14 +78,14 @@ export function damagedPetsContract<Damage>(
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual([...stored.slice(3), next]);
   });
 
-  it.each(keyDamages)(`lists ignore a damaged idempotency key: ${name}: %s`, async (_, damage, problem) => {
+  it.each(keyDamages)(`list() returns a pet with a damaged key: ${name}: %s`, async (_, damage, problem) => {
     const { pets, archive, stored } = await withDamage(damage);
 
     expect(await pets.list({ limit: 10 })).toStrictEqual(stored);
     expect(await failure(archive.read(0n, 10))).toMatchObject({ id: ID, problem });
 
     const outcome: unknown = await pets.insertOnce(petOf(3), idempotency(3)).catch((error: unknown) => error);
-    // If the damage removed the key from the record, no request finds the record by this key.
+    // A record without its key is not found by the key. The repeated request then creates a pet.
     const expected = outcome instanceof DamagedPet ? { id: ID, problem } : { replayed: false };
     expect(outcome).toMatchObject(expected);
   });

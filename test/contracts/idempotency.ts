@@ -7,9 +7,13 @@ import { openStore, type TestedStorage } from './storages.ts';
 
 const rex = aPet({ categoryId: 2n ** 63n - 1n, status: 'sold' });
 
-/** The contract of `PetRepository.insertOnce`, except the random calls that {@link petRepositoryModel} makes. */
+/**
+ * The tests that every `PetRepository.insertOnce` must pass. {@link petRepositoryModel} tests random calls.
+ * `insertOnce` creates one pet per idempotency key. A repeated request has the same key and the same fingerprint, which
+ * is a hash of the new pet.
+ */
 export function idempotencyContract(storage: TestedStorage): void {
-  it('insertOnce rejects a fingerprint that differs in its last digit', async () => {
+  it('insertOnce rejects a used key whose fingerprint differs only in the last digit', async () => {
     const { pets } = await openStore(storage);
     const { key, fingerprint } = idempotencyFor('a');
     const withLastDigit = (digit: string) => ({ key, fingerprint: fingerprint.slice(0, -1) + digit });
@@ -18,7 +22,7 @@ export function idempotencyContract(storage: TestedStorage): void {
     await expect(pets.insertOnce(rex, withLastDigit('1'))).rejects.toStrictEqual(new IdempotencyKeyReused());
   });
 
-  it('insertOnce returns the pet of an earlier request when no id is left, and creates no pet', async () => {
+  it('insertOnce returns the stored pet for a repeated request when no pet id is left', async () => {
     const { pets, archive } = await openStore(storage);
     await archive.reserve(MAX_PET_ID - 1n);
     const { pet } = await pets.insertOnce(rex, idempotencyFor('a'));
@@ -31,7 +35,7 @@ export function idempotencyContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual([{ id: MAX_PET_ID, ...rex }]);
   });
 
-  it('insertOnce keeps a pet unchanged when the caller changes its arguments or its result later', async () => {
+  it('insertOnce keeps the stored pet unchanged when the caller changes the arguments or the result of the call', async () => {
     const { pets } = await openStore(storage);
     const [pet, idempotency] = [structuredClone(rex), { ...idempotencyFor('a') }];
     const inserting = pets.insertOnce(pet, idempotency);

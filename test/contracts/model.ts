@@ -4,15 +4,18 @@ type Closable = { close?(): Promise<void> };
 
 /** A store that keeps its data when the repositories that use it are closed. */
 export type Store<T> = {
-  /** Opens the store as a further process does. */
+  /** Opens the store as another process would open it. */
   open(): Promise<T & Closable>;
 };
 
-/** How many processes can have the store open at the same time. 'one after another': one, which may be restarted. */
+/**
+ * How many processes can open one store. 'one': the data ends with the process. 'one after another': one process at
+ * a time, and a restarted process finds the data again. 'many': several processes at the same time.
+ */
 export type Processes = 'one' | 'one after another' | 'many';
 
 /** A store with the processes that have it open. */
-export class Opened<T> implements AsyncDisposable {
+export class OpenedStore<T> implements AsyncDisposable {
   readonly #store: Store<T>;
   #processes: (T & Closable)[] = [];
 
@@ -20,13 +23,13 @@ export class Opened<T> implements AsyncDisposable {
     this.#store = store;
   }
 
-  static async on<T>(store: Store<T>): Promise<Opened<T>> {
-    const opened = new Opened(store);
+  static async on<T>(store: Store<T>): Promise<OpenedStore<T>> {
+    const opened = new OpenedStore(store);
     await opened.openAnother();
     return opened;
   }
 
-  /** Any number chooses one of the processes. */
+  /** Returns what one of the processes has opened. Every natural number `n` chooses a process. */
   pick(n: number): T {
     return this.#processes[n % this.#processes.length]!;
   }
@@ -35,6 +38,7 @@ export class Opened<T> implements AsyncDisposable {
     this.#processes.push(await this.#store.open());
   }
 
+  /** Closes the store in every process, and opens it in one new process. */
   async restart(): Promise<void> {
     await this[Symbol.asyncDispose]();
     await this.openAnother();
@@ -45,7 +49,7 @@ export class Opened<T> implements AsyncDisposable {
   }
 }
 
-/** A random step: `run` calls the code under test, and compares the result with the model. */
+/** A step of a random test: `run` calls the code under test, and compares the result with that of a simple model. */
 export function command<Model extends object, Real>(
   title: string,
   run: (model: Model, real: Real) => Promise<void>,
@@ -54,11 +58,11 @@ export function command<Model extends object, Real>(
 }
 
 /** Steps that restart a process or start another one. They do not change the model. */
-export function processCommands<Model extends object, Real extends Opened<unknown>>(
+export function processCommands<Model extends object, Real extends OpenedStore<unknown>>(
   processes: Processes,
 ): fc.Arbitrary<fc.AsyncCommand<Model, Real>>[] {
   const restart = command<Model, Real>('restart', (_model, real) => real.restart());
   const openAnother = command<Model, Real>('open another', (_model, real) => real.openAnother());
-  const possible = { one: [], 'one after another': [restart], many: [restart, openAnother] }[processes];
-  return possible.map((step) => fc.constant(step));
+  const possibleSteps = { one: [], 'one after another': [restart], many: [restart, openAnother] }[processes];
+  return possibleSteps.map((step) => fc.constant(step));
 }

@@ -7,7 +7,7 @@ import { numbers } from '../support/numbers.ts';
 import { aPet, variantsOfRex, tamper } from '../support/pets.ts';
 import { openStore, type TestedStorage } from './storages.ts';
 
-/** Pets with values that a storage could change, in ascending order of id. */
+/** Pets with values that a storage could change by mistake, in ascending order of id. */
 const ODD_PETS = [
   anArchivedPet({ id: 1n, categoryId: INT64_MIN }),
   anArchivedPet({ id: 2n, categoryId: 2n ** 53n + 1n, status: 'pending' }),
@@ -21,18 +21,21 @@ const ODD_PETS = [
   anArchivedPet({ id: MAX_PET_ID }),
 ];
 
-/** The contract of `PetArchive`, except the random sequences of calls that {@link petRepositoryModel} tries. */
+/**
+ * The tests that every `PetArchive` must pass: backup and restore read and write pets with their ids through this port.
+ * {@link petRepositoryModel} tests random sequences of calls.
+ */
 export function petArchiveContract(storage: TestedStorage): void {
   it('returns each pet exactly as it was written, from the archive and from the repository', async () => {
     const { archive, pets } = await openStore(storage);
     await archive.write(ODD_PETS.toReversed());
 
     expect(await archive.read(0n, 10)).toStrictEqual(ODD_PETS);
-    const plain = ODD_PETS.map((pet) => petWithId(pet.id, pet));
-    expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
-    const available = plain.filter(({ status }) => status === 'available');
+    const petsWithoutKeys = ODD_PETS.map((pet) => petWithId(pet.id, pet));
+    expect(await pets.list({ limit: 10 })).toStrictEqual(petsWithoutKeys);
+    const available = petsWithoutKeys.filter(({ status }) => status === 'available');
     expect(await pets.list({ status: 'available', limit: 10 })).toStrictEqual(available);
-    for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
+    for (const pet of petsWithoutKeys) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
   it('writes 1,000 pets in one call', async () => {
@@ -44,19 +47,19 @@ export function petArchiveContract(storage: TestedStorage): void {
     expect(await archive.read(0n, 1_000)).toStrictEqual(pets);
   });
 
-  const saved = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
+  const savedPet = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-  it('overwrites no stored pet, and stores no second pet with the same idempotency key', async () => {
+  it('rejects a pet when a different stored pet has the same id or the same idempotency key', async () => {
     const { archive } = await openStore(storage);
-    await archive.write([saved]);
-    const different = variantsOfRex.map(([, pet]) => ({ ...saved, ...pet }));
-    const withOtherFingerprint = { ...saved, idempotency: idempotencyFor('a', 'another body') };
+    await archive.write([savedPet]);
+    const different = variantsOfRex.map(([, pet]) => ({ ...savedPet, ...pet }));
+    const withOtherFingerprint = { ...savedPet, idempotency: idempotencyFor('a', 'another body') };
     for (const other of [...different, anArchivedPet({ id: 5n }), withOtherFingerprint]) {
       const writing = archive.write([anArchivedPet({ id: 4n }), other]);
       await expect(writing).rejects.toStrictEqual(new PetIdTaken(5n));
     }
-    await expect(archive.write([{ ...saved, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
-    expect(await archive.read(4n, 10)).toStrictEqual([saved]);
+    await expect(archive.write([{ ...savedPet, id: 6n }])).rejects.toStrictEqual(new IdempotencyKeyTaken(6n));
+    expect(await archive.read(4n, 10)).toStrictEqual([savedPet]);
   });
 
   it('reserves the greatest possible id, and keeps it reserved when a lesser id is reserved later', async () => {
@@ -67,7 +70,7 @@ export function petArchiveContract(storage: TestedStorage): void {
     await expect(pets.insert(aPet())).rejects.toThrow(PetIdsExhausted);
   });
 
-  it('keeps a pet unchanged when the caller changes its arguments or its results later', async () => {
+  it('keeps a stored pet unchanged when the caller changes the arguments or the results of its calls', async () => {
     const { archive } = await openStore(storage);
     const pet = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
     const list = [structuredClone(pet)];

@@ -11,16 +11,16 @@ import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
 import { variantsOfRex, rex } from '../support/pets.ts';
 
 /**
- * Every form in which a pet is stored, compared or sent. `pet-repository.ts` and `pet-archive.ts` test the storages.
+ * Every form in which a pet is stored, compared or sent, with the function that makes the form from a pet.
  */
 const FORMS: readonly (readonly [form: string, formOf: (pet: Pet) => unknown])[] = [
-  ['the texts of its fields', petTexts],
-  ['its fingerprint', (pet) => fingerprintOf(pet, sha256)],
-  ['its row in SQLite', (pet) => toPetValues(pet, undefined)],
-  ['the checksum of its row', (pet) => petChecksum(pet.id, pet)],
-  ['its document in MongoDB', (pet) => toPetDocument(pet, undefined)],
-  ['its line in a file', (pet) => petLines([pet])],
-  ['its JSON', (pet) => JSON.stringify(petJson(pet))],
+  ['the texts of all fields', petTexts],
+  ['the fingerprint of the pet', (pet) => fingerprintOf(pet, sha256)],
+  ['the row in SQLite', (pet) => toPetValues(pet, undefined)],
+  ['the checksum of the row in SQLite', (pet) => petChecksum(pet.id, pet)],
+  ['the document in MongoDB', (pet) => toPetDocument(pet, undefined)],
+  ['the line in an NDJSON file', (pet) => petLines([pet])],
+  ['the JSON of an answer', (pet) => JSON.stringify(petJson(pet))],
 ];
 
 const REX = petWithId(1n, rex);
@@ -61,7 +61,7 @@ it('two pets are not the same when their ids or their idempotency keys differ', 
   expect(samePet(pet, structuredClone(pet))).toBe(true);
 });
 
-// Storages, files and clients keep these forms, so a new build must write and read them as the builds before did.
+// Storages, files and clients keep these forms, so a new build must write and read the same forms as older builds.
 it('each form of a pet is the same in every build', () => {
   const pet = petWithId(7n, newPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
   expect(petTexts(pet)).toStrictEqual(['Rex 🐈', '-7', 'sold']);

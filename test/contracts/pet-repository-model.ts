@@ -21,12 +21,12 @@ import {
 import { aNewPet, petStatus } from '../../proof/properties/arbitraries.ts';
 import { holds } from '../../proof/properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
-import { command as commandOf, Opened, processCommands } from './model.ts';
+import { command as commandOf, OpenedStore, processCommands } from './model.ts';
 import type { Ports, TestedStorage } from './storages.ts';
 
-type Real = Opened<Ports>;
+type Real = OpenedStore<Ports>;
 
-/** Does what `PetRepository` and {@link PetArchive} promise, with an array of pets. */
+/** A simple `PetRepository` and {@link PetArchive} with an array. A real store must return the same results. */
 class Model {
   pets: ArchivedPet[] = [];
   /** The greatest id that was assigned or reserved. The next pet is assigned a greater id. */
@@ -45,7 +45,7 @@ class Model {
     return matching.slice(0, limit).map(withoutKey);
   }
 
-  /** Checks a pet that the store has just made, and adds it. */
+  /** Checks a pet that the real store has just created, and adds this pet to the model. */
   add(pet: Pet, draft: NewPet, idempotency?: Idempotency): void {
     expect(pet).toStrictEqual({ ...draft, id: pet.id });
     expect(pet.id).toSatisfy((id: bigint) => id > this.lastId && id <= MAX_PET_ID);
@@ -63,7 +63,7 @@ const command = commandOf<Model, Real>;
 
 const show = (value: unknown) => fc.stringify(value);
 
-/** An id: near the id of a stored pet (its index and the distance to its id), or a fixed id. */
+/** An id. It is a fixed id, or the index of a stored pet and the distance from the id of this pet. */
 const place = fc.oneof(
   { weight: 4, arbitrary: fc.tuple(fc.nat(40), fc.constantFrom(-1n, 0n, 0n, 1n)) },
   fc.constantFrom(INT64_MIN, -1n, 0n, 2n ** 32n + 1n, MAX_PET_ID, 2n ** 53n + 1n, INT64_MAX),
@@ -75,11 +75,11 @@ function idAt(model: Model, at: bigint | [number, bigint]): bigint {
   return (model.pets[index % Math.max(1, model.pets.length)]?.id ?? 0n) + distance;
 }
 
-/** Chooses the process that makes the call. */
+/** A number from which `OpenedStore.pick` chooses the process that makes the call. */
 const actor = fc.nat(3);
 const limit = fc.integer({ min: 1, max: 101 });
 const statusFilter = fc.option(petStatus, { nil: undefined });
-// There are only four keys and two bodies, so that one key is often used again, with the same body or another one.
+// There are only four keys and two bodies, so that many calls repeat a key, with the same or a different body.
 const idempotency = fc
   .tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('body', 'body', 'another'))
   .map(([key, body]) => idempotencyFor(key, body));
@@ -160,6 +160,7 @@ const list = fc
     }),
   );
 
+/** Lists all pages, one after the other. Another process inserts a pet after each page, until `between` is empty. */
 const walk = fc
   .tuple(actor, statusFilter, fc.integer({ min: 1, max: 5 }), fc.array(aNewPet, { maxLength: 6 }))
   .map(([by, wanted, most, between]) =>
@@ -173,13 +174,14 @@ const walk = fc
         const draft = draftsToInsert.shift();
         if (draft !== undefined) model.add(await real.pick(by + 1).pets.insert(draft), draft);
       }
-      // The walk may miss pets that were inserted during it, but it must return the others once and in order.
+      // The pages may miss pets that were inserted meanwhile. Each older pet is on the pages once, in order of id.
       const ids = new Set(seen.map(({ id }) => id));
       expect(seen).toStrictEqual(model.list(wanted, INT64_MIN, Infinity).filter(({ id }) => ids.has(id)));
       expect(seen).toStrictEqual(expect.arrayContaining(storedBefore));
     }),
   );
 
+/** Writes a batch of pets. `again` means that the batch has an unchanged copy of a stored pet. */
 const write = fc
   .array(
     fc.record({
@@ -205,27 +207,27 @@ const write = fc
     }),
   );
 
-/** Writes one batch. It conflicts with what is there, with itself, or not at all. */
+/** Writes one batch. It must be rejected if and only if a different pet has one of its ids or idempotency keys. */
 async function writeAll(model: Model, archive: PetArchive, batch: readonly ArchivedPet[]): Promise<void> {
-  const fresh = batch.filter(({ id }) => model.find(id) === undefined);
-  const keys = fresh.flatMap((pet) => pet.idempotency?.key ?? []);
-  const takesId = batch.some((pet) => {
+  const newPets = batch.filter(({ id }) => model.find(id) === undefined);
+  const keys = newPets.flatMap((pet) => pet.idempotency?.key ?? []);
+  const idTaken = batch.some((pet) => {
     const known = model.find(pet.id);
     return known !== undefined && !samePet(known, pet);
   });
-  const takesKey = new Set(keys).size < keys.length || keys.some((key) => model.findByKey(key) !== undefined);
+  const keyTaken = new Set(keys).size < keys.length || keys.some((key) => model.findByKey(key) !== undefined);
   const [outcome] = await Promise.allSettled([archive.write(batch)]);
   if (outcome.status === 'fulfilled') {
-    expect([takesId, takesKey]).toStrictEqual([false, false]);
-    for (const pet of fresh) model.put(pet);
+    expect([idTaken, keyTaken]).toStrictEqual([false, false]);
+    for (const pet of newPets) model.put(pet);
     return;
   }
   const { reason } = outcome;
   expect(
-    (takesId && reason instanceof PetIdTaken) || (takesKey && reason instanceof IdempotencyKeyTaken),
+    (idTaken && reason instanceof PetIdTaken) || (keyTaken && reason instanceof IdempotencyKeyTaken),
   ).toBe(true);
   // The port says: "A rejected write may have stored any of the other pets."
-  for (const pet of fresh) {
+  for (const pet of newPets) {
     const [stored] = await archive.read(pet.id - 1n, 1);
     if (stored?.id !== pet.id) continue;
     expect(stored).toStrictEqual(pet);
@@ -240,6 +242,7 @@ const reserve = fc.tuple(actor, fc.bigInt({ min: 0n, max: 60n })).map(([by, id])
   }),
 );
 
+/** Calls all methods that only read from the archive. */
 const survey = fc.tuple(actor, place, limit).map(([by, at, most]) =>
   command(`survey ${show({ at, most })} by ${by}`, async (model, real) => {
     const archive = real.pick(by).archive;
@@ -251,7 +254,7 @@ const survey = fc.tuple(actor, place, limit).map(([by, at, most]) =>
       read: await archive.read(id, most),
       count: await archive.count(id),
       greatestId: await archive.greatestId(),
-      // Ids may have gaps, so more may have been assigned than the model knows.
+      // A storage may skip ids, so its last id may be greater than the last id that the model knows.
       lastId: lastId >= model.lastId && lastId >= greatest,
     } satisfies Record<keyof ReadablePetArchive, unknown>;
     expect(found).toStrictEqual({
@@ -263,9 +266,10 @@ const survey = fc.tuple(actor, place, limit).map(([by, at, most]) =>
   }),
 );
 
+/** `survey` stands for all methods of {@link ReadablePetArchive}. */
 type TestedMethod = keyof PetRepository | Exclude<keyof PetArchive, keyof ReadablePetArchive> | 'survey';
 
-/** The commands, by the method that they call. A new method of the ports does not compile until a command calls it. */
+/** The random commands for each method of the ports. The compiler reports a method of the ports that has no entry. */
 const COMMANDS: Readonly<Record<TestedMethod, readonly fc.Arbitrary<fc.AsyncCommand<Model, Real>>[]>> = {
   insert: [insert, concurrent],
   insertOnce: [insertOnce, insertOnce],
@@ -278,11 +282,11 @@ const COMMANDS: Readonly<Record<TestedMethod, readonly fc.Arbitrary<fc.AsyncComm
 
 /** Makes random calls of `PetRepository` and {@link PetArchive}, and compares each result with {@link Model}. */
 export function petRepositoryModel({ create, runs, services }: TestedStorage): void {
-  it('returns the same results as a model with an array, for random sequences of calls', async () => {
+  it('returns what a model with an array of pets returns, for random sequences of calls', async () => {
     const commands = [...Object.values(COMMANDS).flat(), ...processCommands<Model, Real>(services)];
     await holds(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
-        await using real = await Opened.on(await create());
+        await using real = await OpenedStore.on(await create());
         await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
       }),
       runs,

@@ -18,6 +18,7 @@ import { idempotencyContract } from './idempotency.ts';
 import { ODD_TEXTS } from './odd-texts.ts';
 import { type HeldStore, openStore, type TestedStorage, skipNote } from './storages.ts';
 
+/** Category ids at or beyond the limits of the usual number types. */
 const CATEGORY_IDS = [
   INT64_MIN,
   -(2n ** 53n) - 1n,
@@ -31,7 +32,7 @@ const CATEGORY_IDS = [
 
 const NAME_WITH_MOST_BYTES = '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH);
 
-/** The contract of `PetRepository`, except the random sequences of calls that {@link petRepositoryModel} tries. */
+/** The tests that every `PetRepository` must pass. {@link petRepositoryModel} tests random sequences of calls. */
 export function petRepositoryContract(storage: TestedStorage): void {
   // A new method of the port does not compile until it has a contract here.
   const contracts: Readonly<Record<keyof PetRepository, (storage: TestedStorage) => void>> = {
@@ -60,7 +61,7 @@ function insertContract(storage: TestedStorage): void {
     for (const pet of inserted) expect(await pets.findById(pet.id)).toStrictEqual(pet);
   });
 
-  it('stores only the fields of a pet', async () => {
+  it('stores the fields of a pet, and no other field of the inserted object', async () => {
     const { pets } = await openStore(storage);
 
     const inserted = await pets.insert({ ...aPet(), id: 99n, _id: 99n, owner: 'Tom' } as Pet);
@@ -70,7 +71,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.findById(99n)).toBeUndefined();
   });
 
-  it('assigns a different id to each concurrent insert, and returns to each caller the pet of that caller', async () => {
+  it('assigns a different id to each concurrent insert, and returns to each caller its own pet', async () => {
     const { pets } = await openStore(storage);
     const names = numbers(PAGE_SIZE.max + 20).map((n) => `pet ${n}`);
 
@@ -78,7 +79,7 @@ function insertContract(storage: TestedStorage): void {
 
     expect(inserted.map(({ name }) => name)).toStrictEqual(names);
     expect(new Set(inserted.map(({ id }) => id)).size).toBe(names.length);
-    // There are more than 100 pets, because 10 sorts before 9, and 100 before 99, if ids are compared as texts.
+    // More than 100 pets show whether ids are sorted as numbers. As texts, 10 is before 9, and 100 is before 99.
     expect(await pets.list({ limit: names.length })).toStrictEqual(inOrderOfId(inserted));
   });
 
@@ -100,7 +101,7 @@ function insertContract(storage: TestedStorage): void {
     expect(await pets.list({ limit: 10 })).toStrictEqual(inOrderOfId(inserted));
   });
 
-  it('keeps a stored pet unchanged when the argument changes during or after its insert', async () => {
+  it('keeps a stored pet unchanged when the caller changes the inserted object during or after the insert', async () => {
     const { pets } = await openStore(storage);
     const argument = structuredClone(aPet());
     const inserting = pets.insert(argument);
@@ -116,7 +117,7 @@ function insertContract(storage: TestedStorage): void {
 }
 
 function findByIdContract(storage: TestedStorage): void {
-  it('keeps its pets unchanged when a returned pet or page changes', async () => {
+  it('keeps stored pets unchanged when the caller changes a returned pet or page', async () => {
     const { pets } = await openStore(storage);
     const inserted = await insertPets(pets, {}, {});
     const before = structuredClone(inserted);
@@ -133,7 +134,7 @@ function findByIdContract(storage: TestedStorage): void {
 function listContract(storage: TestedStorage): void {
   const { holdInsert } = storage;
   it.skipIf(typeof holdInsert === 'string')(
-    `lists every pet to a reader that continues after the last listed id, even if a later insert finishes before an earlier one${skipNote(holdInsert)}`,
+    `lists every pet to a client that continues after the last listed id, when the second of two inserts finishes first${skipNote(holdInsert)}`,
     async () => {
       const { slow, other, insertHeld } = await (holdInsert as () => Promise<HeldStore>)();
       const held = slow.insert(aPet({ name: 'held' }));

@@ -7,10 +7,11 @@ import { fakeClock } from '../support/fake-clock.ts';
 import { command as commandOf } from './model.ts';
 
 type Limiters = {
-  /** Limiters that share their counts. */
+  /** Limiters that count requests together. */
   readonly limiters: readonly RateLimiter[];
   /**
-   * Moves the clock of the limiters forwards. Absent if the limiters use the clock of a server: no window ends then.
+   * Moves the clock of the limiters forwards. Absent if the limiters use the clock of a server. No window ends in
+   * a test with such limiters.
    */
   advance?(ms: number): void;
 };
@@ -20,19 +21,20 @@ export type TestedLimiter = {
   create(): Promise<Limiters>;
   /** How many sequences of random calls `npm test` tries. */
   readonly runs: number;
-  /** Whether the limiters have `advance`. */
+  /** Whether `create` returns the function `advance`. */
   readonly hasClock: boolean;
 };
 
 type Model = { nowMs: number; readonly windows: Map<string, { count: number; readonly startMs: number }> };
 const command = commandOf<Model, Limiters>;
 
-/** There are few keys and few limits, so that calls often use one that was used before. */
+/** There are few different keys and limits, so that many calls continue the window of an earlier call. */
 const key = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('tom', 'tom', 'Tom', '1/60:tom', '__proto__') },
   fc.string(),
 );
 
+/** Calls `take` several times in parallel. Each call goes to the next limiter, and `first` is the first limiter. */
 const take = (seconds: fc.Arbitrary<number>) =>
   fc
     .record({
@@ -44,7 +46,7 @@ const take = (seconds: fc.Arbitrary<number>) =>
     })
     .map(({ first, key: id, requests, seconds: length, times }) =>
       command(
-        `take ${times} times ${requests}/${length} of ${fc.stringify(id)}, first of limiter ${first}`,
+        `${times} calls of take(${fc.stringify(id)}, ${requests} per ${length} s) from limiter ${first}`,
         async ({ nowMs, windows }, { limiters, advance }) => {
           const name = JSON.stringify([id, requests, length]);
           const previous = windows.get(name);
@@ -55,7 +57,7 @@ const take = (seconds: fc.Arbitrary<number>) =>
           const taken = await Promise.all(
             callees.map((limiter) => limiter.take(id, { requests, seconds: length })),
           );
-          // The number of requests that each call leaves in the window.
+          // How many requests the window allows after each call. A negative number means that the call is refused.
           const left = Array.from(taken, () => requests - ++window.count);
           const secondsLeft = Math.ceil(length - (nowMs - window.startMs) / 1_000);
           for (const [at, { allowed, remaining, resetSeconds }] of taken
@@ -82,14 +84,14 @@ const advance = fc
     }),
   );
 
-/** Makes random calls of {@link RateLimiter}, and compares each result with counts in a map. */
+/** Makes random calls of {@link RateLimiter}, and compares each result with request counts in a map. */
 export function rateLimiterModel({ create, runs, hasClock }: TestedLimiter): void {
   const seconds = hasClock
     ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX.seconds)
     : fc.constantFrom(RATE_LIMIT_MAX.seconds, RATE_LIMIT_MAX.seconds - 1);
 
-  it('returns the same results as counts in a map, for random sequences of calls', async () => {
-    // The time limit of a command to the server never ends, because its clock stands still.
+  it('returns what request counts in a map predict, for random sequences of calls', async () => {
+    // This clock stands still, so a command to a slow server does not reach its time limit.
     if (!hasClock) fakeClock('setTimeout', 'clearTimeout');
     const commands = [take(seconds), take(seconds), ...(hasClock ? [advance] : [])];
     await holds(

@@ -2,25 +2,25 @@ import { expect, it, vi } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 
-type Opened = {
+type OpenedLimiter = {
   readonly limiter: RateLimiter;
   /** Makes the counts on the server older by `ms` milliseconds. Absent if the limiter has no server. */
   readonly age?: (ms: number) => Promise<unknown>;
 };
 
-/** The length of a window. This time is longer than any test takes. */
+/** The length of a window, in seconds. No test takes so many seconds. */
 const seconds = 3_600;
-/** The reset is not exact, because the clock of a server runs during the test. */
-const nearEndOfWindow = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
-const refused = { allowed: false, remaining: 0, resetSeconds: nearEndOfWindow };
+/** Matches a time of half a window to one window. The time is not exact, because the clock of a server runs on. */
+const aboutOneWindow = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
+const refused = { allowed: false, remaining: 0, resetSeconds: aboutOneWindow };
 
 /**
- * The contract of {@link RateLimiter}, except the random sequences of calls that {@link rateLimiterModel} tries. The
- * clocks of this process stand still during a test.
+ * The tests that every {@link RateLimiter} must pass. {@link rateLimiterModel} tests random sequences of calls.
+ * The clocks of this process stand still during a test.
  *
  * @param open opens a limiter that has counted nothing
  */
-export function rateLimiterContract(open: () => Promise<Opened>): void {
+export function rateLimiterContract(open: () => Promise<OpenedLimiter>): void {
   async function opened() {
     const { limiter, age } = await open();
     const clock = fakeClock('Date', 'setTimeout', 'clearTimeout');
@@ -31,7 +31,7 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
     return { limiter, advance };
   }
 
-  it('starts the next window when the announced resetSeconds have passed', async () => {
+  it('starts the next window when the returned resetSeconds have passed', async () => {
     const { limiter, advance } = await opened();
     const limit = { requests: 2, seconds };
 
@@ -51,7 +51,7 @@ export function rateLimiterContract(open: () => Promise<Opened>): void {
   it.each([
     ['back', -2],
     ['forward', 2],
-  ])('counts in the same window when the wall clock is set %s', async (_, hours) => {
+  ])('continues the same window when the wall clock is set %s by two hours', async (_, hours) => {
     const { limiter, advance } = await opened();
     const limit = { requests: 1, seconds };
     await limiter.take('tom', limit);

@@ -5,7 +5,7 @@ import { overStorages, testedStorages } from './storages.ts';
 
 overStorages('StorageKind', storageKindContract);
 
-it('the contracts of all ports are run against every storage that a URL can name', () => {
+it('the contract tests run with every storage that a URL can name', () => {
   const names = testedStorages().map(({ kind }) => kind.name);
   expect(names.toSorted()).toStrictEqual(STORAGES.map(({ name }) => name).toSorted());
 });

@@ -12,8 +12,8 @@ import { storageHost } from '../support/storage-host.ts';
 import { type OpenFailing, type TestedStorage, type Failing, skipNote } from './storages.ts';
 
 /**
- * Makes every call of a service at the same time, beginning with the writes. A new method of the ports does not compile
- * until it is called here.
+ * Calls every method of both repositories at the same time, first the methods that write. The compiler reports a method
+ * of the ports that is not called here.
  */
 export async function callAll({ pets, keys }: Pick<Failing, 'pets' | 'keys'>) {
   const { id } = aKey();
@@ -36,12 +36,12 @@ export async function callAll({ pets, keys }: Pick<Failing, 'pets' | 'keys'>) {
 
 type Calls<Port> = Readonly<Record<keyof Port, Promise<unknown>>>;
 
-/** The contract of {@link StorageKind}: what a service relies on. */
+/** The tests that every `StorageKind` must pass. */
 export function storageKindContract(storage: TestedStorage): void {
   const { kind, failures, isMetered } = storage;
 
   for (const [failure, open] of Object.entries(failures)) {
-    const when = `when it ${failure}${skipNote(open)}`;
+    const when = `when the storage ${failure}${skipNote(open)}`;
     it.skipIf(typeof open === 'string')(
       `rejects calls after a limited time, and serves later calls, ${when}`,
       async () => {
@@ -83,7 +83,7 @@ export function storageKindContract(storage: TestedStorage): void {
     expect(shownUrl(urlForm.includes('//') ? withSecrets : urlForm)).toBe(urlForm);
   });
 
-  it('opens a service that is ready, has a limiter if several services can share the storage, and can be closed twice', async () => {
+  it('opens a ready service, which can be closed twice and has a limiter if services can share the storage', async () => {
     const { probe, limiter, close } = await openService((await storage.create()).url);
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
     expect(limiter !== undefined).toBe(kind.shared);
@@ -105,8 +105,8 @@ export function storageKindContract(storage: TestedStorage): void {
     expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
   });
 
-  const alone = skipNote(kind.shared || 'only one service can open it');
-  it.skipIf(!kind.shared)(`has a limiter that all its services share${alone}`, async () => {
+  const unsharedNote = skipNote(kind.shared || 'only one service can open it');
+  it.skipIf(!kind.shared)(`has a limiter that all services of one storage share${unsharedNote}`, async () => {
     const { url } = await storage.create();
     const services = [await openService(url), await openService(url)];
 

@@ -44,26 +44,26 @@ export type Ports = Keys & { readonly pets: PetRepository; readonly archive: Pet
 
 export type TestedStorage = {
   readonly kind: StorageKind;
-  /** Why its tests are skipped. Absent if they run. */
-  readonly leftOut?: string;
+  /** Why the tests with this storage are skipped. Absent if the tests run. */
+  readonly skipReason?: string;
   /** How many sequences of random calls `npm test` tries. */
   readonly runs: number;
   /** How many services can have one store open. */
   readonly services: Processes;
-  /** How many processes can manage the keys of one store: a service and commands. */
+  /** How many processes (services and commands) can have the API keys of one store open. */
   readonly keyHolders: Processes;
-  /** Creates a new, empty store. This may delete the store that was created before. */
+  /** Creates a new, empty store. The call may delete the store of the previous call. */
   create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
-  /** Opens a service whose storage then fails in this way, or says why this storage cannot fail so. */
+  /** For each failure: opens a service whose storage can fail in this way, or the reason why the storage cannot. */
   readonly failures: Readonly<Record<'answers nothing' | 'is gone', OpenFailing | string>>;
   /** `true` if a service reports its inserts to a meter, or the reason why it does not. */
   readonly isMetered: true | string;
-  /** Opens an empty store in which one insert is stopped while others continue, or says why that cannot happen. */
+  /** Opens an empty store that stops one insert while other inserts continue, or the reason why this is impossible. */
   readonly holdInsert: (() => Promise<HeldStore>) | string;
 };
 
 export type HeldStore = {
-  /** Its first insert is stopped. */
+  /** The repository whose first insert stops until the test lets it continue. */
   readonly slow: PetRepository;
   /** The repository of another service, if several services can have the store open. Otherwise `slow`. */
   readonly other: PetRepository;
@@ -84,7 +84,7 @@ export type Failing = Keys & {
   readonly logs: boolean;
 };
 
-/** Returns every storage, with what it can do. Call it once per test file. */
+/** Returns every storage with its abilities. Call this function once per test file. */
 export function testedStorages(): readonly TestedStorage[] {
   const emptyDatabase = databasePool(() => mongo!);
   return [
@@ -121,7 +121,7 @@ export function testedStorages(): readonly TestedStorage[] {
     },
     {
       kind: mongodbStorage('petstore'),
-      ...(mongo === undefined && { leftOut: noMongo }),
+      ...(mongo === undefined && { skipReason: noMongo }),
       runs: 9,
       services: 'many',
       keyHolders: 'many',
@@ -195,7 +195,7 @@ async function openWithHeldFlush(): Promise<HeldStore> {
   return { slow: pets, other: pets, insertHeld };
 }
 
-/** The stopped insert has its id. A proxy holds the command before it reaches the server. */
+/** The stopped insert has been assigned its id. A proxy holds the command before it reaches the server. */
 async function openWithHeldCommand(): Promise<HeldStore> {
   const { url } = await freshDatabase(mongo!);
   const { url: proxied, proxy } = await throughProxy(url);
@@ -225,7 +225,7 @@ export function overStorages(
   ...contracts: readonly ((storage: TestedStorage) => void)[]
 ): void {
   for (const storage of testedStorages()) {
-    const { kind, leftOut: reason } = storage;
+    const { kind, skipReason: reason } = storage;
     describe.skipIf(reason !== undefined)(`${port}: ${kind.name}${reason ?? ''}`, () => {
       for (const contract of contracts) contract(storage);
     });
