@@ -224,21 +224,21 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
   it('keeps the earliest revocation, the earliest expiry and the latest use when two processes record them at the same time', async () => {
     const { keys, openKeys } = await openStore(storage);
     const repositories = [keys, await openKeys()] as const;
-    const all = numbers(5).map((n) => aKey(n));
-    await Promise.all(all.flatMap((key) => repositories.map((repository) => repository.insert(key))));
+    const storedKeys = numbers(5).map((n) => aKey(n));
+    await Promise.all(storedKeys.flatMap((key) => repositories.map((repository) => repository.insert(key))));
     const calls = [5, 2, 8, 1, 9, 4, 7, 3, 6].flatMap((n) =>
-      all.map(({ id }) => [repositories[n % 2]!, id, n] as const),
+      storedKeys.map(({ id }) => [repositories[n % 2]!, id, n] as const),
     );
 
     await Promise.all(
-      calls.flatMap(([one, id, n]) => [
-        one.revoke(id, at(n)),
-        one.expire(id, at(100 + n)),
-        one.recordUse(new Map([[id, at(n * USE_INTERVAL_MS)]])),
+      calls.flatMap(([repository, id, n]) => [
+        repository.revoke(id, at(n)),
+        repository.expire(id, at(100 + n)),
+        repository.recordUse(new Map([[id, at(n * USE_INTERVAL_MS)]])),
       ]),
     );
 
     const ended = { revokedAt: at(1), expiresAt: at(101), lastUsedAt: at(9 * USE_INTERVAL_MS) };
-    expect(await keys.list()).toStrictEqual(all.map((key) => ({ ...key, ...ended })));
+    expect(await keys.list()).toStrictEqual(storedKeys.map((key) => ({ ...key, ...ended })));
   });
 }
